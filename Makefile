@@ -218,11 +218,11 @@ cluster-bench: deps build ## measure what a decision costs by a gateway before a
 	test ! -x bin/gubernator || set -- -lease.gubernator "$(CURDIR)/bin/gubernator"; \
 	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestLeaseCosts -lease $(or $(TIME),2s) "$$@" | grep -vE '^ *=== '
 
-.PHONY: doors
-doors: deps build ## measure what a decision costs over gRPC, beside envoyproxy/ratelimit with redis-server, and over HTTP, beside a plain 200, for TIME (3s) in each of 5 rounds
+.PHONY: api-bench
+api-bench: deps build ## measure what a decision costs over gRPC, beside envoyproxy/ratelimit with redis-server, and over HTTP, beside a plain 200, for TIME (3s) in each of 5 rounds
 	@GOBIN="$(CURDIR)/bin" $(GO) install $(RATELIMIT) || echo "envoyproxy/ratelimit could not be built, and is left out" >&2
-	test ! -x bin/service_cmd || set -- -doors.ratelimit "$(CURDIR)/bin/service_cmd"; \
-	$(GO) test -C tests -count=1 -v -timeout 30m ./bench -run TestDoorCosts -doors $(or $(TIME),3s) "$$@" | grep -vE '^ *=== '
+	test ! -x bin/service_cmd || set -- -endpoints.ratelimit "$(CURDIR)/bin/service_cmd"; \
+	$(GO) test -C tests -count=1 -v -timeout 30m ./bench -run TestEndpointCosts -endpoints $(or $(TIME),3s) "$$@" | grep -vE '^ *=== '
 
 .PHONY: tls leaks soak soak-hostile
 tls: deps build ## handshakes good and bad, 500 bad ones a second for 10 s, a certificate swapped 20 times under load, each way

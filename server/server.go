@@ -1,5 +1,5 @@
-// Package server is headgate: it puts the rooms below it together (each has a comment of its own), starts them, and ends them in the
-// right order. What a room needs of a higher one at run time is a func or a small interface that the lower one declares and [New] sets.
+// Package server is headgate: it assembles the packages below it (each has a comment of its own), starts them, and stops them in
+// the right order. What a package needs of a higher one at run time is a func or a small interface that the lower one declares and [New] sets.
 package server
 
 import (
@@ -70,7 +70,7 @@ type Options struct {
 
 	Keys store.Options // where chance comes from; the rest is the configuration's
 
-	Memory       uint64            // bytes that the process may have, see MemoryLimit; 0 = as many as there are
+	Memory       uint64            // bytes that the process may have, see host.MemoryLimit; 0 = as many as there are
 	SetHeapLimit func(bytes int64) // has the Go heap keep to a limit, as runtime/debug.SetMemoryLimit does
 	SetGCPercent func(percent int) // has the collector run when the Go heap has grown by so much, as runtime/debug.SetGCPercent does
 	FreeMemory   func()            // collects garbage and gives memory back to the system, as runtime/debug.FreeOSMemory does
@@ -105,8 +105,19 @@ func New(live *config.Live, o Options) *Server {
 		Replica: s.Replica, Checks: &s.Checks, Envoy: &s.Envoy,
 	}
 	s.Console = &admin.Console{Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Journal: s.Journal}
-	s.Hooks = command.Hooks{Nudge: s.Plain.Nudge, Block: s.Block, Wait: s.Wait, ServeWaiter: s.ServeWaiter, Publish: s.Publish, KeyChanged: s.KeyChanged, LimitOutput: s.CheckOutput, Refused: s.Replica.Refused}
-	hooks := exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), Waits: s.Limits, ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory, Moved: s.cluster.Moved, ReplicaGone: s.Replica.Primary.Gone, Push: s.Replica.Primary.Push}
+	s.Hooks = command.Hooks{
+		Nudge: s.Plain.Nudge, LimitOutput: s.CheckOutput,
+		Block: s.Block, Wait: s.Wait, ServeWaiter: s.ServeWaiter,
+		Publish: s.Publish, KeyChanged: s.KeyChanged,
+		Refused: s.Replica.Refused,
+	}
+	hooks := exec.Hooks{
+		Log: s.Journal, Jobs: s.backgroundJobs(),
+		Waits: s.Limits, ScriptFlags: s.scripts.DeclaredFlags,
+		OutsideMemory: s.outsideMemory,
+		Moved:         s.cluster.Moved,
+		ReplicaGone:   s.Replica.Primary.Gone, Push: s.Replica.Primary.Push,
+	}
 	groups := s.CommandGroups
 	if live.Get().Upstream != "" {
 		s.Gateway = gateway.New(s.Executor, s.Limits)
@@ -393,13 +404,13 @@ func otherPorts(cfg *config.Config) (attrs []any) {
 
 // checkOptions are what the HTTP check needs of the server.
 func (s *Server) checkOptions() httpcheck.Options {
-	return httpcheck.Options{Dial: s.dialAsOneOfMany, Changes: s.UserChanges, NeedsAuth: s.needsAuth, Refuses: s.refusesDoor, Log: s.Logger}
+	return httpcheck.Options{Dial: s.dialAsOneOfMany, Changes: s.UserChanges, NeedsAuth: s.needsAuth, Refuses: s.refusesPeer, Log: s.Logger}
 }
 
 // envoyOptions are what Envoy's rate limit service needs of the server.
 func (s *Server) envoyOptions() rls.Options {
 	return rls.Options{
-		Dial: s.dial, Changes: s.UserChanges, Refuses: s.refusesDoor, Has: s.hasPolicy, Log: s.Logger, NeedsAuth: s.needsAuth, Unready: s.Reports.NotReady,
+		Dial: s.dial, Changes: s.UserChanges, Refuses: s.refusesPeer, Has: s.hasPolicy, Log: s.Logger, NeedsAuth: s.needsAuth, Unready: s.Reports.NotReady,
 		TLS: func() (*front.FollowedTLS, error) { return front.FollowTLS(s.Config.Get) },
 	}
 }
@@ -427,8 +438,8 @@ const innerAddress = "127.0.0.1:0"
 // needsAuth reports whether whoever gives no password may do nothing.
 func (s *Server) needsAuth() bool { return s.Gate.Has(command.GatePassword) }
 
-// refusesDoor says why a peer may not ask without a password: it could not over the Redis protocol either.
-func (s *Server) refusesDoor(peer netip.Addr) (why string) {
+// refusesPeer says why a peer may not ask without a password: it could not over the Redis protocol either.
+func (s *Server) refusesPeer(peer netip.Addr) (why string) {
 	if s.Config.Get().ProtectedMode && peer.IsValid() && !peer.IsLoopback() {
 		return "protected-mode refuses clients of other machines while there is no password: set one, or protected-mode no"
 	}

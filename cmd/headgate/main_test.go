@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -118,10 +119,6 @@ func has(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-func TestEncode(t *testing.T) {
-	require.Equal(t, "*2\r\n$4\r\nAUTH\r\n$2\r\nab\r\n", string(encode([]string{"AUTH", "ab"})))
-}
-
 // TestAnswerIsPrintable: what a stranger's server answers went to the terminal as it was.
 func TestAnswerIsPrintable(t *testing.T) {
 	require.Equal(t, `-ERR unknown "x" \x1b[2J\a\x9b`, printable("-ERR unknown \"x\" \x1b[2J\a\x9b"))
@@ -146,4 +143,19 @@ func TestLastWordsOfAServer(t *testing.T) {
 		require.Equal(t, want == "", errors.Is(err, syscall.EPIPE))
 		require.NoError(t, conn.Close())
 	}
+}
+
+// TestPingWithoutAnswer: a server that took the password and answered nothing more counted as one that answers.
+func TestPingWithoutAnswer(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	go func() {
+		_, _ = server.Read(make([]byte, 100))
+		_, _ = server.Write([]byte("+OK\r\n"))
+		_, _ = server.Read(make([]byte, 100))
+		_ = server.Close()
+	}()
+	answer, err := converse(client, [][]string{{"AUTH", "x"}, {"PING"}})
+	require.Equal(t, io.EOF, err)
+	require.Empty(t, answer)
 }

@@ -16,6 +16,7 @@ import (
 
 	"headgate/cmd/headgate/cli"
 	"headgate/cmd/headgate/peer"
+	"headgate/internal/respcmd"
 	"headgate/server/config"
 	"headgate/server/front"
 )
@@ -153,21 +154,21 @@ func (o *pingOptions) commands(cfg *config.Config) [][]string {
 // maxAnswer is how many bytes of an answer are read.
 const maxAnswer = 4 << 10
 
-// converse sends commands one by one, and returns the first answer that is an error, or else the last one. It is empty if nothing came
-// that begins as answers of this protocol do. A server that closes the connection before it is asked, since it has too many, has said so.
+// converse sends commands one by one, and returns the first answer that is an error, or else the last one. It is empty if any of them
+// is none of this protocol, or has not come. A server that closes the connection before it is asked, since it has too many, has said so.
 func converse(conn net.Conn, commands [][]string) (answer string, err error) {
 	replies := bufio.NewReaderSize(conn, maxAnswer)
 	for _, command := range commands {
-		_, unsent := conn.Write(encode(command))
+		_, unsent := conn.Write(respcmd.Append(nil, command...))
 		line, err := replies.ReadSlice('\n')
 		switch {
 		case unsent != nil && (err != nil || line[0] != '-'):
-			return answer, unsent
+			return "", unsent
 		case err != nil:
-			return answer, err
+			return "", err
 		}
 		if line[0] != '+' && line[0] != '-' {
-			return answer, errors.New("the peer does not speak the Redis protocol")
+			return "", errors.New("the peer does not speak the Redis protocol")
 		}
 		answer = strings.TrimSpace(string(line))
 		if line[0] == '-' {
@@ -271,13 +272,4 @@ func secure(conn net.Conn, addr string, settings *tls.Config) net.Conn {
 		settings.ServerName, _, _ = net.SplitHostPort(addr)
 	}
 	return tls.Client(conn, settings)
-}
-
-// encode writes a command as an array of bulk strings.
-func encode(args []string) []byte {
-	out := fmt.Appendf(nil, "*%d\r\n", len(args))
-	for _, arg := range args {
-		out = fmt.Appendf(out, "$%d\r\n%s\r\n", len(arg), arg)
-	}
-	return out
 }

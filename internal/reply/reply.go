@@ -28,16 +28,6 @@ type Value struct {
 	Items []Value
 }
 
-// AppendCommand appends a command as clients send it: an array of bulk strings.
-func AppendCommand(b []byte, words ...string) []byte {
-	b = append(strconv.AppendInt(append(b, '*'), int64(len(words)), 10), "\r\n"...)
-	for _, word := range words {
-		b = append(strconv.AppendInt(append(b, '$'), int64(len(word)), 10), "\r\n"...)
-		b = append(append(b, word...), "\r\n"...)
-	}
-	return b
-}
-
 // Read reads one reply. The error is that of r, or says what is wrong with what it has read.
 func Read(r *bufio.Reader) (Value, error) { return read(r, 0) }
 

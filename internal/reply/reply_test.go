@@ -58,10 +58,6 @@ func TestWrongReplies(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-func TestAppendCommand(t *testing.T) {
-	require.Equal(t, "*2\r\n$3\r\nGET\r\n$0\r\n\r\n", string(AppendCommand(nil, "GET", "")))
-}
-
 func FuzzRead(f *testing.F) {
 	f.Add("*2\r\n:1\r\n%1\r\n+a\r\n$1\r\nb\r\n")
 	f.Fuzz(func(t *testing.T, wire string) {

@@ -24,7 +24,7 @@ type Access struct {
 	changes atomic.Uint64 // of users
 	given   givenUsers
 
-	ClientLine func(c *command.Ctx, cl *command.Client) string // describes a client for the log of denials; set by New
+	ClientLine func(c *command.Ctx, cl *command.Client) string // describes a client for the log of denials; set by server.New
 }
 
 // givenUsers are the users that the environment gave, if all of the configuration are its: as it says them, and as [Access.ConfiguredUsers] first had them.
@@ -44,7 +44,7 @@ func aclTable(r *command.Registry) *acl.Table {
 	return acl.NewTable(commands)
 }
 
-// BeginAccess makes the default user, as the configuration has it. The rest comes with openAccess.
+// BeginAccess makes the default user, as the configuration has it. The rest comes with OpenAccess.
 func (a *Access) BeginAccess(cfg *config.Config) {
 	a.table = aclTable(a.Commands)
 	a.Users = acl.NewUsers(a.table)

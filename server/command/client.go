@@ -81,17 +81,6 @@ type clientPlaces struct {
 	MonitorsAt int // among the clients that monitor
 }
 
-// ReplyMode is what CLIENT REPLY has set.
-type ReplyMode uint8
-
-// The modes of CLIENT REPLY.
-const (
-	ReplyModeOn ReplyMode = iota
-	ReplyModeOff
-	ReplyModeSkipNext // the next command's reply is left out
-	replyModeSkip     // this command's reply is left out
-)
-
 // Memory returns the bytes that a client's names, its transaction, its replies and its entries in the server's tables take up.
 func (cl *Client) Memory() int {
 	n := max(cl.Reply.Cap(), cl.Conn.Unsent()) + len(cl.Name) + len(cl.LibName) + len(cl.LibVer)

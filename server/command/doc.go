@@ -12,7 +12,7 @@
 //
 // # Core
 //
-// [Core] is what every room of the server embeds: the executor's lock, the keyspace, the clock, the configuration, the
+// [Core] is what every part of the server embeds: the executor's lock, the keyspace, the clock, the configuration, the
 // log, the command table, counters, effects and clients.
 //
 // # Effects

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"math"
 	"slices"
-	"strconv"
 
 	"headgate/internal/number"
+	"headgate/internal/respcmd"
 	"headgate/store"
 )
 
@@ -332,13 +332,13 @@ func (e *Effects) next(db int) {
 // Add appends an effect. See Ctx.Effect.
 func (e *Effects) Add(db int, args []any) {
 	e.next(db)
-	e.Buf = appendHeader(e.Buf, '*', len(args))
+	e.Buf = respcmd.AppendHeader(e.Buf, '*', int64(len(args)))
 	for _, arg := range args {
 		switch v := arg.(type) {
 		case []byte:
-			e.Buf = appendBulk(e.Buf, v)
+			e.Buf = respcmd.AppendBulk(e.Buf, v)
 		case string:
-			e.Buf = appendBulk(e.Buf, v)
+			e.Buf = respcmd.AppendBulk(e.Buf, v)
 		case int64:
 			e.Buf = appendNumber(e.Buf, v)
 		case int:
@@ -356,7 +356,7 @@ func (e *Effects) addSet(db int, key []byte, n, at int64) {
 	}
 	e.next(db)
 	buf := append(e.Buf, "*5\r\n$3\r\nSET\r\n"...)
-	buf = appendBulk(buf, key)
+	buf = respcmd.AppendBulk(buf, key)
 	e.Buf = append(buf, e.set.of(n, at)...)
 }
 
@@ -374,7 +374,7 @@ func (t *setTail) of(n, at int64) []byte {
 // addDel is Add for DEL key: nearly all keys of limiters expire.
 func (e *Effects) addDel(db int, key []byte) {
 	e.next(db)
-	e.Buf = appendBulk(append(e.Buf, respDel...), key)
+	e.Buf = respcmd.AppendBulk(append(e.Buf, respDel...), key)
 }
 
 // addGone is addDel for a key that has gone by itself. Outside of commands, keys that go one after the other share a DEL, which is shorter than one
@@ -388,7 +388,7 @@ func (e *Effects) addGone(db int, key []byte) {
 	if db == e.DB && g.end == len(e.Buf) && g.end > 0 && g.keys < maxGoneKeys {
 		g.keys++
 		e.Buf[g.from+len("*")]++
-		e.Buf = appendBulk(e.Buf, key)
+		e.Buf = respcmd.AppendBulk(e.Buf, key)
 	} else {
 		e.addDel(db, key)
 		g.from, g.keys = e.last, 1
@@ -403,7 +403,7 @@ func (e *Effects) forgetDeletion(key []byte) {
 		return
 	}
 	var room [32]byte
-	head := appendHeader(append(room[:0], respDel...), '$', len(key))
+	head := respcmd.AppendHeader(append(room[:0], respDel...), '$', int64(len(key)))
 	tail, ok := bytes.CutPrefix(e.Buf[e.last:], head)
 	if ok && len(tail) == len(key)+len("\r\n") && bytes.Equal(tail[:len(key)], key) {
 		e.Buf, e.count = e.Buf[:e.last], 0
@@ -413,29 +413,10 @@ func (e *Effects) forgetDeletion(key []byte) {
 // addWords appends an effect that is a command as it was called.
 func (e *Effects) addWords(db int, words [][]byte) {
 	e.next(db)
-	e.Buf = appendHeader(e.Buf, '*', len(words))
+	e.Buf = respcmd.AppendHeader(e.Buf, '*', int64(len(words)))
 	for _, word := range words {
-		e.Buf = appendBulk(e.Buf, word)
+		e.Buf = respcmd.AppendBulk(e.Buf, word)
 	}
-}
-
-// appendHeader appends a line with a type and a number.
-func appendHeader(dst []byte, kind byte, n int) []byte {
-	switch {
-	case 0 <= n && n < 10:
-		return append(dst, kind, byte('0'+n), '\r', '\n')
-	case 10 <= n && n < 100:
-		return append(dst, kind, byte('0'+n/10), byte('0'+n%10), '\r', '\n')
-	}
-	dst = strconv.AppendInt(append(dst, kind), int64(n), 10)
-	return append(dst, '\r', '\n')
-}
-
-// appendBulk appends a bulk string.
-func appendBulk[T []byte | string](dst []byte, text T) []byte {
-	dst = appendHeader(dst, '$', len(text))
-	dst = append(dst, text...)
-	return append(dst, '\r', '\n')
 }
 
 // appendNumber appends a bulk string with a number's digits.
@@ -445,7 +426,7 @@ func appendNumber(dst []byte, n int64) []byte {
 	length := len(dst) - from - len("$00\r\n")
 	if length < 10 {
 		var digits IntegerText
-		return appendBulk(dst[:from], append(digits[:0], dst[len(dst)-length:]...))
+		return respcmd.AppendBulk(dst[:from], append(digits[:0], dst[len(dst)-length:]...))
 	}
 	dst[from+1], dst[from+2] = byte('0'+length/10), byte('0'+length%10)
 	return append(dst, '\r', '\n')

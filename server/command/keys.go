@@ -39,6 +39,11 @@ func Keys(access string, first, last, step int) []KeySpec {
 	return []KeySpec{{Access: access, Begin: first, Last: last, Step: step}}
 }
 
+// CountedKeys declares keys whose number stands before them, at an argument index.
+func CountedKeys(access string, numKeys int) []KeySpec {
+	return []KeySpec{{Access: access, Begin: numKeys, KeyNum: true, Step: 1}}
+}
+
 // Varying declares the access of the first specification to depend on the command line.
 func Varying(specs []KeySpec, vary func(args [][]byte) string) []KeySpec {
 	specs[0].Access += " VARIABLE_FLAGS"

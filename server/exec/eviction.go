@@ -50,7 +50,7 @@ type memoryLimit struct {
 	Evicting     bool              // keys are to go also without a command
 	sweptAt      int64             // ns, when no key was left that was past its time
 	sweepGoal    uint64            // store.Keyspace.Sweeps when such a search will be over; 0: none is under way
-	since        int64             // ns since when more than max is in use without a break; 0 = it is not
+	since        int64             // ns since when more than Max is in use without a break; 0 = it is not
 	toldAt       int64             // ns, when the log last said so; 0 = never
 	heapLimit    int64             // the limit that the Go runtime has been given, by
 	AddOutside   func() uint64     // adds up Core.Outside, see Hooks.OutsideMemory; a test may know it beforehand

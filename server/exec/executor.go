@@ -15,7 +15,7 @@ import (
 )
 
 // Executor runs the commands of all clients, one after the other, and the background work between them. Create it with [New], and give it
-// what it needs of the rooms above by [Executor.Use]. The executor's lock, which is the core's, guards what is not said to be otherwise.
+// what it needs of the packages above by [Executor.Use]. The executor's lock, which is the core's, guards what is not said to be otherwise.
 type Executor struct {
 	*command.Core
 	Access   *access.Access    // who may run what
@@ -64,7 +64,7 @@ type ProcessMemory struct {
 	Free         func()            // collects garbage and gives memory back to the system, as runtime/debug.FreeOSMemory does; called without the lock
 }
 
-// Hooks are what the executor needs of the rooms above it. The server gives them once, by [Executor.Use].
+// Hooks are what the executor needs of the packages above it. The server gives them once, by [Executor.Use].
 type Hooks struct {
 	// Log is where the effects of commands are kept.
 	Log EffectLog
@@ -106,7 +106,7 @@ type EffectLog interface {
 	CommitDue()
 }
 
-// Use gives the executor what it needs of the process and of the rooms above it, before it runs anything.
+// Use gives the executor what it needs of the process and of the packages above it, before it runs anything.
 func (x *Executor) Use(memory ProcessMemory, above Hooks) {
 	x.above = above
 	x.Memory = memoryLimit{Machine: memory.Limit, SetHeapLimit: memory.SetHeapLimit, AddOutside: above.OutsideMemory}

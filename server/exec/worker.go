@@ -21,8 +21,8 @@ const (
 	touchedArguments = 64
 	// keptArguments bounds the argument slices that are kept between batches, and between transactions.
 	keptArguments = 64 << 10
-	// usualArguments is how long one may be that is kept for good, and
-	// longUnused how often a longer one may not be needed in a row.
+	// usualArguments is the capacity up to which such a slice is always kept. A larger one is
+	// dropped after more than longUnused uses in a row that did not need it.
 	usualArguments = 8 << 10
 	longUnused     = 1000
 )
@@ -32,7 +32,7 @@ type argumentUse struct {
 	unused int // how often in a row it was longer than it had to be
 }
 
-// fit returns the slice to keep of one that has had arguments: none if it is longer than may be kept, or has long been so in vain.
+// fit returns the slice to keep for the next use, or nil if it is too large, or has been larger than needed for too long.
 func (u *argumentUse) fit(args [][]byte) [][]byte {
 	switch u.unused++; {
 	case cap(args) <= usualArguments || len(args) > usualArguments && cap(args) <= keptArguments:

@@ -136,7 +136,8 @@ func (f *FollowedTLS) Config(protocols ...string) *tls.Config {
 	}}
 }
 
-// Refresh uses the files anew if they or the settings have changed, and reports whether it did. Files that do not fit, such as a certificate whose key is
+// Refresh uses the files anew if they or the settings have changed. changed is true only for other contents of the files: new settings alone are used and
+// reported as false. Files that do not fit, such as a certificate whose key is
 // not there yet, leave everything as it was; the error says so once for each reason.
 func (f *FollowedTLS) Refresh() (changed bool, err error) {
 	cfg := f.settings()

@@ -1,8 +1,7 @@
 package gateway
 
 import (
-	"strconv"
-
+	"headgate/internal/respcmd"
 	"headgate/server/command"
 	"headgate/server/exec"
 	"headgate/server/limiter/scripted"
@@ -16,56 +15,56 @@ import (
 // what not all of them need is elsewhere: else the processor's caches would not hold what is looked at.
 type call struct {
 	exec.Answer
-	about   about
+	handler handler
 	cmd     *command.Command
 	db      *store.DB         // the client's, for what is decided here
 	failure *upstream.Failure // why there is no reply
-	again   bool              // way is to be sent once more
+	again   bool              // up is to be sent once more
 	quiet   bool              // nobody waits for the answer
 	waits   bool              // it counts among Gateway.waiting
 
-	// If it is about a plainLimit.
+	// If its handler is plainLimit.
 	form  limits.Form // also of other calls of a GCRA
 	hash  uint64      // of the key
 	plain scripted.Plain
 
 	g     *Gateway
-	limit *limitCall // nil: it is about no limit, or a plainLimit
+	limit *limitCall // nil: it asks no limit, or by plainLimit
 	lease *leaseCall // nil: it charges none
 	taken *takeCall  // kept for the next RL.TAKE; nil: there was none
-	way   upstream.Call
+	up    upstream.Call
 	key   []byte // of other limits
-	reply []byte // kept by what the call is about, if it does
+	reply []byte // kept by the handler, if it keeps it
 }
 
-// about is what a call asks.
-type about interface {
-	// hear takes the reply, on one of the upstream's goroutines and without any lock. It reports whether the call is to be sent again, with
+// handler is what makes an answer of what the upstream replies to a call.
+type handler interface {
+	// parseReply takes the reply, on one of the upstream's goroutines and without any lock. It reports whether the call is to be sent again, with
 	// another request.
-	hear(k *call, reply []byte) (again bool)
-	// tell writes the answer to the context's reply. The executor's lock is held.
-	tell(k *call, c *command.Ctx)
-	// fail is tell for a call without a reply, see call.failure.
-	fail(k *call, c *command.Ctx)
+	parseReply(k *call, reply []byte) (again bool)
+	// writeReply writes the answer to the context's reply. The executor's lock is held.
+	writeReply(k *call, c *command.Ctx)
+	// writeFailure is writeReply for a call without a reply, see call.failure.
+	writeFailure(k *call, c *command.Ctx)
 }
 
 // newCall returns a call for the context's command, with an empty request.
-func (g *Gateway) newCall(c *command.Ctx, what about) *call {
+func (g *Gateway) newCall(c *command.Ctx, what handler) *call {
 	var k *call
 	if last := len(g.free) - 1; last >= 0 {
 		k, g.free[last] = g.free[last], nil
 		g.free = g.free[:last]
 	} else {
 		k = &call{g: g}
-		k.way.Owner = k
+		k.up.Owner = k
 		k.Free = func() { g.release(k) }
 	}
-	k.about, k.cmd, k.db = what, c.Cmd, c.DB
-	way := &k.way
+	k.handler, k.cmd, k.db = what, c.Cmd, c.DB
+	up := &k.up
 	// All of a client's calls take the connection of its protocol, so that they run in order.
-	way.Slot, way.Proto, way.DB, way.User = -1, c.Reply.Proto(), int32(c.DB.Index()), g.userOf(c.Client)
-	way.Request, way.Replies, way.Script, way.Headless, way.Program, way.Deadline, way.Keeps = way.Request[:0], 1, nil, false, false, 0, false
-	way.At, way.Reads = g.time(), c.Cmd.Flags&command.Write == 0
+	up.Slot, up.Proto, up.DB, up.User = -1, c.Reply.Proto(), int32(c.DB.Index()), g.userOf(c.Client)
+	up.Request, up.Replies, up.Script, up.Headless, up.Program, up.Deadline, up.Keeps = up.Request[:0], 1, nil, false, false, 0, false
+	up.At, up.Reads = g.time(), c.Cmd.Flags&command.Write == 0
 	return k
 }
 
@@ -87,21 +86,21 @@ func (g *Gateway) userOf(cl *command.Client) *upstream.UserConn {
 
 // letGo lets go of a long reply that has been told.
 func (g *Gateway) letGo(k *call) {
-	if k.way.Kept || cap(k.reply) > keptBytes { // one that is kept may be a small part of something large
+	if k.up.Kept || cap(k.reply) > keptBytes { // one that is kept may be a small part of something large
 		k.reply = nil
 	}
-	g.Up.Release(&k.way)
+	g.Up.Release(&k.up)
 }
 
 // release lets a call be used again.
 func (g *Gateway) release(k *call) {
-	if k.about == k.taken && k.taken != nil && !k.taken.forget() {
+	if k.handler == k.taken && k.taken != nil && !k.taken.forget() {
 		k.taken = nil
 	}
 	if k.waits {
 		g.waiting--
 	}
-	k.about, k.failure, k.quiet, k.waits = nil, nil, false, false
+	k.handler, k.failure, k.quiet, k.waits = nil, nil, false, false
 	if k.lease != nil {
 		g.releaseLease(k)
 	}
@@ -109,8 +108,8 @@ func (g *Gateway) release(k *call) {
 		g.releaseLimit(k)
 	}
 	g.letGo(k)
-	if cap(k.way.Request) > keptBytes {
-		k.way.Request = nil
+	if cap(k.up.Request) > keptBytes {
+		k.up.Request = nil
 	}
 	if len(g.free) < spareCalls && cap(k.key) <= keptBytes {
 		g.free = append(g.free, k)
@@ -123,34 +122,34 @@ func (g *Gateway) send(c *command.Ctx, k *call) {
 		g.collecting.add(k)
 		return
 	}
-	g.exec.Defer(c, &k.Answer, len(k.way.Request))
-	g.Up.Send(&k.way)
+	g.exec.Defer(c, &k.Answer, len(k.up.Request))
+	g.Up.Send(&k.up)
 }
 
-// hear takes what the upstream has answered.
-func (k *call) hear() {
+// parse takes what the upstream has answered.
+func (k *call) parseReply() {
 	k.again = false
-	switch k.failure = k.way.Err; {
+	switch k.failure = k.up.Err; {
 	case k.failure == nil:
-		reply := k.way.Reply
-		if k.failure = unserved(&k.way); k.failure != nil && k.mayFallBack() {
+		reply := k.up.Reply
+		if k.failure = unserved(&k.up); k.failure != nil && k.mayFallBack() {
 			return
 		}
 		k.failure = nil
-		if _, plain := k.about.(plainLimit); !plain {
+		if _, plain := k.handler.(plainLimit); !plain {
 			reply = k.wholeReply()
 		}
-		k.again = k.about.hear(k, reply)
+		k.again = k.handler.parseReply(k, reply)
 	case k.failure.Full && k.waits: // it is asked as the others are, without waiting
 		k.again = true
-		k.way.Request = appendCommand(nil, withoutWait(argumentsOf(k.way.Request))...)
-		k.way.At, k.way.Deadline, k.way.Keeps = upstream.Now(), 0, true
+		k.up.Request = respcmd.Append(nil, withoutWait(argumentsOf(k.up.Request))...)
+		k.up.At, k.up.Deadline, k.up.Keeps = upstream.Now(), 0, true
 	}
 }
 
 // mayFallBack reports whether the call can be decided without its node.
 func (k *call) mayFallBack() bool {
-	switch k.about.(type) {
+	switch k.handler.(type) {
 	case plainLimit, leaseCharge, *takeCall:
 		return true
 	case askedLimit:
@@ -163,10 +162,10 @@ func (k *call) mayFallBack() bool {
 
 // wholeReply is the reply that a call would have had by a command of its own.
 func (k *call) wholeReply() []byte {
-	if k.way.Common == nil {
-		return k.way.Reply
+	if k.up.Common == nil {
+		return k.up.Reply
 	}
-	k.reply = scripted.WholeReply(k.reply[:0], k.way.Common, k.way.Reply)
+	k.reply = scripted.WholeReply(k.reply[:0], k.up.Common, k.up.Reply)
 	return k.reply
 }
 
@@ -183,9 +182,9 @@ func (g *Gateway) answer(k *call, w *resp.Writer) {
 func (g *Gateway) write(k *call, c *command.Ctx) {
 	before := c.Reply.Len()
 	if k.failure != nil {
-		k.about.fail(k, c)
+		k.handler.writeFailure(k, c)
 	} else {
-		k.about.tell(k, c)
+		k.handler.writeReply(k, c)
 	}
 	if c.Failed {
 		g.core.Stats.Commands[k.cmd.ID].Failed++
@@ -207,20 +206,3 @@ func firstLine(b []byte) string {
 
 // sendFailure sends why there is no reply.
 func sendFailure(c *command.Ctx, f *upstream.Failure) { c.Err(command.OneLine(f.Error())) }
-
-// appendCommand appends a command to a request.
-func appendCommand(dst []byte, args ...[]byte) []byte {
-	dst = appendHeader(dst, '*', len(args))
-	for _, arg := range args {
-		dst = appendHeader(dst, '$', len(arg))
-		dst = append(dst, arg...)
-		dst = append(dst, '\r', '\n')
-	}
-	return dst
-}
-
-func appendHeader(dst []byte, kind byte, n int) []byte {
-	dst = append(dst, kind)
-	dst = strconv.AppendInt(dst, int64(n), 10)
-	return append(dst, '\r', '\n')
-}

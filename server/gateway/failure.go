@@ -28,11 +28,11 @@ func modeBy(c *command.Ctx, p *limiter.Policy) limiter.Failure {
 }
 
 // unserved returns a failure if a node has answered a call that it serves none at present; nil if it serves it.
-func unserved(way *upstream.Call) *upstream.Failure {
-	if !upstream.Incapable(way.Reply) {
+func unserved(up *upstream.Call) *upstream.Failure {
+	if !upstream.Incapable(up.Reply) {
 		return nil
 	}
-	return &upstream.Failure{Kind: upstream.Unreachable, Node: way.Node, Detail: firstLine(way.Reply[1:])}
+	return &upstream.Failure{Kind: upstream.Unreachable, Node: up.Node, Detail: firstLine(up.Reply[1:])}
 }
 
 // modesOf adds what becomes of pairs of RL.TAKE to modes, by where they stand, and counts those that have a limit. It reports false, and counts

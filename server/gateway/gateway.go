@@ -189,7 +189,7 @@ func (g *Gateway) relieved() {
 // answered hears what the upstream has answered, and tells it. It is called on the upstream's goroutines.
 func (g *Gateway) answered(calls []*upstream.Call) {
 	for _, c := range calls {
-		c.Owner.(*call).hear()
+		c.Owner.(*call).parseReply()
 	}
 	g.tellAll(calls)
 }
@@ -226,12 +226,12 @@ func (g *Gateway) tell(calls []*upstream.Call) (again bool) {
 	g.core.Lock()
 	defer g.core.Unlock()
 	g.begin()
-	for _, way := range calls {
-		k := way.Owner.(*call)
+	for _, up := range calls {
+		k := up.Owner.(*call)
 		if k.again {
 			again = true
 			g.Counts.Retries.Add(1)
-			g.Up.Send(&k.way)
+			g.Up.Send(&k.up)
 			continue
 		}
 		if k.quiet {

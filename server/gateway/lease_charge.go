@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"headgate/internal/respcmd"
 	"headgate/server/command"
 	"headgate/server/limiter"
 	"headgate/server/limiter/scripted"
@@ -125,38 +126,38 @@ func (g *Gateway) charge(c *command.Ctx, k *call, e *leasedLimit, now, cost int6
 	}
 	l.grant.NowMs = c.Now
 	if e.policy == nil {
-		k.way.Request = l.grant.AskGCRA(k.way.Request, k.key, e.charged.cell, sizes)
+		k.up.Request = l.grant.AskGCRA(k.up.Request, k.key, e.charged.cell, sizes)
 	} else {
-		k.way.Request = l.grant.Ask(k.way.Request, k.key, &e.charged.policy, sizes)
+		k.up.Request = l.grant.Ask(k.up.Request, k.key, &e.charged.policy, sizes)
 	}
-	if len(k.way.Request) == 0 {
+	if len(k.up.Request) == 0 {
 		e.fail(b, "no script can charge so much")
 		l.ended = true
 		g.release(k)
 		return false
 	}
 	if cost > 0 && !b.options.Strict && g.Up.Headgate() {
-		l.plain = appendCommand(l.plain, c.Args...)
+		l.plain = respcmd.Append(l.plain, c.Args...)
 	}
 	b.Counts.Charges++
 	e.underWay = true
-	k.way.Script = g.scriptOf(l.grant)
+	k.up.Script = g.scriptOf(l.grant)
 	if cost > 0 {
-		g.exec.Defer(c, &k.Answer, len(k.way.Request))
+		g.exec.Defer(c, &k.Answer, len(k.up.Request))
 	} else {
 		k.quiet = true
 	}
-	g.Up.Send(&k.way)
+	g.Up.Send(&k.up)
 	return true
 }
 
 // unclear is why no lease is charged to what only a server itself decides about.
 const unclear = "its state is none that a script can charge a lease to"
 
-func (leaseCharge) hear(k *call, reply []byte) (again bool) {
+func (leaseCharge) parseReply(k *call, reply []byte) (again bool) {
 	l := k.lease
 	if l.why != "" {
-		return askedLimit{}.hear(k, reply)
+		return askedLimit{}.parseReply(k, reply)
 	}
 	err := l.grant.Answer(reply)
 	k.limit.err = err
@@ -171,17 +172,17 @@ func (leaseCharge) hear(k *call, reply []byte) (again bool) {
 	}
 	k.limit.err = nil
 	if len(l.plain) > 0 && !l.grant.Unclear {
-		k.about, k.way.Script = passedLimit{}, nil
-		k.way.Request = append(k.way.Request[:0], l.plain...)
+		k.handler, k.up.Script = passedLimit{}, nil
+		k.up.Request = append(k.up.Request[:0], l.plain...)
 		return true
 	}
 	q := &k.limit.question
 	if l.limit.policy == nil {
-		k.way.Request = q.AskGCRA(k.way.Request[:0], k.key, l.limit.charged.cell, k.limit.quantity)
+		k.up.Request = q.AskGCRA(k.up.Request[:0], k.key, l.limit.charged.cell, k.limit.quantity)
 	} else {
-		k.way.Request = q.Ask(k.way.Request[:0], k.key, &l.limit.charged.policy, &k.limit.request)
+		k.up.Request = q.Ask(k.up.Request[:0], k.key, &l.limit.charged.policy, &k.limit.request)
 	}
-	k.way.Script = k.g.scriptOf(q)
+	k.up.Script = k.g.scriptOf(q)
 	return true
 }
 
@@ -191,7 +192,7 @@ func lacksRight(err error) bool {
 	return errors.As(err, &text) && strings.HasPrefix(string(text), noRight[1:]+scripted.OfUpstream)
 }
 
-func (leaseCharge) tell(k *call, c *command.Ctx) {
+func (leaseCharge) writeReply(k *call, c *command.Ctx) {
 	g, l := k.g, k.lease
 	b, e, grant := &g.leases, l.limit, l.grant
 	b.now = b.clock()
@@ -201,7 +202,7 @@ func (leaseCharge) tell(k *call, c *command.Ctx) {
 		switch {
 		case k.quiet:
 		case l.pair == nil || k.limit.err != nil:
-			askedLimit{}.tell(k, c)
+			askedLimit{}.writeReply(k, c)
 		default:
 			l.sendPair(k, c, k.limit.question.Call.Verdict)
 		}
@@ -229,12 +230,12 @@ func (leaseCharge) tell(k *call, c *command.Ctx) {
 	}
 }
 
-// tellNobody is tell for a call whose answer nobody waits for.
+// tellNobody is writeReply for a call whose answer nobody waits for.
 func (g *Gateway) tellNobody(k *call) {
 	if k.failure != nil {
-		k.about.fail(k, &g.ctx)
+		k.handler.writeFailure(k, &g.ctx)
 	} else {
-		k.about.tell(k, &g.ctx)
+		k.handler.writeReply(k, &g.ctx)
 	}
 	g.release(k)
 }
@@ -299,8 +300,8 @@ func (l *leaseCall) sendPair(k *call, c *command.Ctx, v limiter.Verdict) {
 	k.g.sendPair(c, *l.pair)
 }
 
-// fail is called for a charge without an answer. It may have been made all the same: then what it has charged is nobody's.
-func (leaseCharge) fail(k *call, c *command.Ctx) {
+// writeFailure is called for a charge without an answer. It may have been made all the same: then what it has charged is nobody's.
+func (leaseCharge) writeFailure(k *call, c *command.Ctx) {
 	k.lease.ended = true
 	k.g.leases.now = k.g.leases.clock()
 	k.lease.limit.fail(&k.g.leases, k.failure.Error())
@@ -311,6 +312,6 @@ func (leaseCharge) fail(k *call, c *command.Ctx) {
 		k.g.fallBackPairs(c, []limits.Pair{*k.lease.pair}, false)
 		k.g.failing = nil
 	default:
-		askedLimit{}.fail(k, c)
+		askedLimit{}.writeFailure(k, c)
 	}
 }

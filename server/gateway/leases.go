@@ -477,11 +477,11 @@ func (g *Gateway) giveBack(e *leasedLimit, back throttle.LeaseReturn) {
 	g.returns.Add(1)
 	g.Up.Send(&upstream.Call{
 		Slot: g.slotOfKey(name), Proto: 2, DB: int32(e.key.db), Request: request, Replies: 1, Script: g.scriptOf(&ask),
-		Done: func(way *upstream.Call) {
+		Done: func(up *upstream.Call) {
 			g.core.Lock()
 			defer g.core.Unlock()
 			defer g.returns.Done() // under the lock, as is Add
-			if way.Err != nil || ask.AnswerReturn(way.Reply) != nil {
+			if up.Err != nil || ask.AnswerReturn(up.Reply) != nil {
 				n.Lost++
 			} else {
 				n.Returned += uint64(back.Units)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headgate/internal/ascii"
+	"headgate/internal/respcmd"
 	"headgate/server/command"
 	"headgate/server/exec"
 	"headgate/server/limiter"
@@ -72,7 +73,7 @@ func (g *Gateway) newLimit(c *command.Ctx, kind limitKind) *call {
 // setKey has a call be about a key.
 func (g *Gateway) setKey(k *call, key []byte) {
 	k.key = append(k.key[:0], key...)
-	k.way.Slot = g.slotOfKey(k.key)
+	k.up.Slot = g.slotOfKey(k.key)
 }
 
 // addLimit has a call ask a limiter.
@@ -97,13 +98,13 @@ func (g *Gateway) releaseLimit(k *call) {
 
 // sendLimit has a call of a limiter under way, whose command was appended, or answers it if no server is needed for that.
 func (g *Gateway) sendLimit(c *command.Ctx, k *call) {
-	if len(k.way.Request) == 0 {
+	if len(k.up.Request) == 0 {
 		_, k.limit.err = k.limit.question.Answer(nil)
-		k.about.tell(k, c)
+		k.handler.writeReply(k, c)
 		g.release(k)
 		return
 	}
-	k.way.Script = g.scriptOf(&k.limit.question)
+	k.up.Script = g.scriptOf(&k.limit.question)
 	if g.collecting != nil {
 		g.collecting.undecided = k.limit.question.Loads()
 	}
@@ -135,7 +136,7 @@ func (g *Gateway) Throttle(c *command.Ctx, cell *throttle.GCRA, quantity int64, 
 	l := k.limit
 	l.gcra, l.quantity, l.shown = *cell, quantity, cell.Limit()
 	k.form = form
-	k.way.Request = l.question.AskGCRA(k.way.Request, k.key, *charged, quantity)
+	k.up.Request = l.question.AskGCRA(k.up.Request, k.key, *charged, quantity)
 	g.sendLimit(c, k)
 }
 
@@ -159,7 +160,7 @@ func (g *Gateway) Ask(c *command.Ctx, p *limiter.Policy, r *limiter.Request) {
 		l.id = append(l.id[:0], r.Member...)
 		l.request.Member = l.id
 	}
-	k.way.Request = l.question.Ask(k.way.Request, k.key, &l.policy, &l.request)
+	k.up.Request = l.question.Ask(k.up.Request, k.key, &l.policy, &l.request)
 	g.sendLimit(c, k)
 }
 
@@ -175,7 +176,7 @@ func (g *Gateway) Release(c *command.Ctx) {
 	}
 	k := g.newLimit(c, releasing)
 	k.limit.id = append(k.limit.id[:0], c.Args[2]...)
-	k.way.Request = k.limit.question.AskRelease(k.way.Request, k.key, k.limit.id)
+	k.up.Request = k.limit.question.AskRelease(k.up.Request, k.key, k.limit.id)
 	g.sendLimit(c, k)
 }
 
@@ -191,7 +192,7 @@ func (g *Gateway) Renew(c *command.Ctx, ttl int64) {
 	}
 	k := g.newLimit(c, renewing)
 	k.limit.id, k.limit.ttl = append(k.limit.id[:0], c.Args[2]...), ttl
-	k.way.Request = k.limit.question.AskRenew(k.way.Request, k.key, k.limit.id, ttl)
+	k.up.Request = k.limit.question.AskRenew(k.up.Request, k.key, k.limit.id, ttl)
 	g.sendLimit(c, k)
 }
 
@@ -207,8 +208,8 @@ func (g *Gateway) Reset(c *command.Ctx) {
 		return
 	}
 	k := g.newLimit(c, resetting)
-	k.way.Slot = slot
-	k.way.Request = k.limit.question.AskReset(k.way.Request, c.Args[1:])
+	k.up.Slot = slot
+	k.up.Request = k.limit.question.AskReset(k.up.Request, c.Args[1:])
 	g.sendLimit(c, k)
 }
 
@@ -224,22 +225,22 @@ func (g *Gateway) increx(c *command.Ctx) {
 	}
 	k := g.newLimit(c, increasing)
 	k.limit.increx = x
-	k.way.Request = k.limit.question.AskIncrex(k.way.Request, k.key, &k.limit.increx)
+	k.up.Request = k.limit.question.AskIncrex(k.up.Request, k.key, &k.limit.increx)
 	g.sendLimit(c, k)
 }
 
-func (askedLimit) hear(k *call, reply []byte) (again bool) {
+func (askedLimit) parseReply(k *call, reply []byte) (again bool) {
 	q := &k.limit.question
 	outcome, err := q.Answer(reply)
 	if k.limit.err = err; outcome != scripted.Again {
 		return false
 	}
-	k.way.Request, k.way.Headless = q.Next(k.way.Request[:0]), false
-	k.way.Script = k.g.scriptOf(q)
+	k.up.Request, k.up.Headless = q.Next(k.up.Request[:0]), false
+	k.up.Script = k.g.scriptOf(q)
 	return true
 }
 
-func (askedLimit) tell(k *call, c *command.Ctx) {
+func (askedLimit) writeReply(k *call, c *command.Ctx) {
 	l := k.limit
 	q := &l.question
 	if q.Disagrees() {
@@ -292,7 +293,7 @@ func sendHeld(c *command.Ctx, held bool) {
 	}
 }
 
-func (askedLimit) fail(k *call, c *command.Ctx) {
+func (askedLimit) writeFailure(k *call, c *command.Ctx) {
 	l := k.limit
 	switch k.g.failing = k; l.kind {
 	case byPolicy:
@@ -370,19 +371,19 @@ func (g *Gateway) Wait(c *command.Ctx, ms int64) bool {
 	}
 	if g.waiting >= g.waitRoom {
 		k := g.newCall(c, passedLimit{})
-		k.way.Slot, k.way.Keeps = slot, true
-		k.way.Request = appendCommand(k.way.Request, withoutWait(c.Args)...)
+		k.up.Slot, k.up.Keeps = slot, true
+		k.up.Request = respcmd.Append(k.up.Request, withoutWait(c.Args)...)
 		g.send(c, k)
 		return true
 	}
 	k := g.newPassed(c, slot, passedLimit{})
-	until := k.way.At + ms*int64(time.Millisecond)
-	k.way.Deadline = until + int64(c.Cfg.UpstreamTimeout)
+	until := k.up.At + ms*int64(time.Millisecond)
+	k.up.Deadline = until + int64(c.Cfg.UpstreamTimeout)
 	g.waiting++
 	k.waits = true
-	g.exec.DeferWaiting(c, &k.Answer, len(k.way.Request), exec.Awaited{What: firstKey(c), Until: c.NowNs + ms*int64(time.Millisecond)})
-	k.Leave = g.Up.SendAlone(&k.way, upstream.Wait{Until: until, Words: func(left time.Duration) []byte {
-		return appendCommand(nil, withWait(argumentsOf(k.way.Request), left)...)
+	g.exec.DeferWaiting(c, &k.Answer, len(k.up.Request), exec.Awaited{What: firstKey(c), Until: c.NowNs + ms*int64(time.Millisecond)})
+	k.Leave = g.Up.SendAlone(&k.up, upstream.Wait{Until: until, Words: func(left time.Duration) []byte {
+		return respcmd.Append(nil, withWait(argumentsOf(k.up.Request), left)...)
 	}})
 	return true
 }
@@ -446,20 +447,20 @@ func (g *Gateway) Refuse(c *command.Ctx) {
 // passedLimit is a command of a limiter that goes as it is, to another headgate.
 type passedLimit struct{ passed }
 
-// fail has the command's own handler read its arguments, and answer without the upstream.
-func (passedLimit) fail(k *call, c *command.Ctx) {
+// writeFailure has the command's own handler read its arguments, and answer without the upstream.
+func (passedLimit) writeFailure(k *call, c *command.Ctx) {
 	if k.cmd.Flags&command.DecidesFirst == 0 { // about policies
 		sendFailure(c, k.failure)
 		return
 	}
 	k.g.failing = k
-	c.Args, c.Client = argumentsOf(k.way.Request), k.Client()
+	c.Args, c.Client = argumentsOf(k.up.Request), k.Client()
 	k.cmd.Handler(c)
 	c.Args = nil
 	k.g.failing = nil
 }
 
-// argumentsOf reads a request that appendCommand has made.
+// argumentsOf reads a request that respcmd.Append has made.
 func argumentsOf(request []byte) (args [][]byte) {
 	number := func() (n int) {
 		for i := 1; i < len(request); i++ {

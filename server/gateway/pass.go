@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"headgate/internal/respcmd"
 	"headgate/server/command"
 	"headgate/server/limiter/scripted"
 	"headgate/server/types"
@@ -12,8 +13,8 @@ const errCrossSlot = "CROSSSLOT Keys in request don't hash to the same slot"
 // passed is a command that goes as it is, and so does its reply.
 type passed struct{}
 
-func (passed) hear(k *call, reply []byte) bool {
-	if k.way.Kept {
+func (passed) parseReply(k *call, reply []byte) bool {
+	if k.up.Kept {
 		k.reply = reply
 	} else {
 		k.reply = append(k.reply[:0], reply...)
@@ -21,8 +22,8 @@ func (passed) hear(k *call, reply []byte) bool {
 	return false
 }
 
-func (passed) tell(k *call, c *command.Ctx) { sendReply(c, k.reply) }
-func (passed) fail(k *call, c *command.Ctx) { sendFailure(c, k.failure) }
+func (passed) writeReply(k *call, c *command.Ctx)   { sendReply(c, k.reply) }
+func (passed) writeFailure(k *call, c *command.Ctx) { sendFailure(c, k.failure) }
 
 // noRight begins an error of the upstream that is about the rights of the gateway's user there, and not of the client's here.
 const noRight = "-NOPERM "
@@ -37,15 +38,15 @@ func sendReply(c *command.Ctx, reply []byte) {
 }
 
 // pass has the context's command go to a slot's node as it is; -1 is any.
-func (g *Gateway) pass(c *command.Ctx, slot int, what about) {
+func (g *Gateway) pass(c *command.Ctx, slot int, what handler) {
 	g.send(c, g.newPassed(c, slot, what))
 }
 
 // newPassed is pass, but for the sending.
-func (g *Gateway) newPassed(c *command.Ctx, slot int, what about) *call {
+func (g *Gateway) newPassed(c *command.Ctx, slot int, what handler) *call {
 	k := g.newCall(c, what)
-	k.way.Slot, k.way.Keeps = slot, true
-	k.way.Request = appendCommand(k.way.Request, c.Args...)
+	k.up.Slot, k.up.Keeps = slot, true
+	k.up.Request = respcmd.Append(k.up.Request, c.Args...)
 	return k
 }
 

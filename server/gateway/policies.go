@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"headgate/internal/respcmd"
 	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/limits"
@@ -146,8 +147,8 @@ func (g *Gateway) Status() upstream.Status {
 // request sends one command, which changes nothing, and waits for its reply.
 func (g *Gateway) request(slot int, words [][]byte) (reply []byte, err error) {
 	answered := make(chan struct{})
-	way := &upstream.Call{
-		Slot: slot, Proto: 2, Request: appendCommand(nil, words...), Replies: 1, Deadline: upstream.Now() + int64(policiesPatience), Reads: true,
+	up := &upstream.Call{
+		Slot: slot, Proto: 2, Request: respcmd.Append(nil, words...), Replies: 1, Deadline: upstream.Now() + int64(policiesPatience), Reads: true,
 		Done: func(c *upstream.Call) {
 			if c.Err != nil {
 				err = errors.New(c.Err.Error())
@@ -157,7 +158,7 @@ func (g *Gateway) request(slot int, words [][]byte) (reply []byte, err error) {
 			close(answered)
 		},
 	}
-	g.Up.Send(way)
+	g.Up.Send(up)
 	g.Up.Flush()
 	<-answered
 	return reply, err
@@ -197,13 +198,13 @@ func (g *Gateway) DeletePolicy(c *command.Ctx) {
 
 func (g *Gateway) changePolicy(c *command.Ctx, what *changedPolicy, words ...[]byte) {
 	k := g.newCall(c, what)
-	k.way.Slot, k.way.DB = g.slotOfKey([]byte(limits.PoliciesKey)), 0
-	k.way.Request = appendCommand(k.way.Request, words...)
+	k.up.Slot, k.up.DB = g.slotOfKey([]byte(limits.PoliciesKey)), 0
+	k.up.Request = respcmd.Append(k.up.Request, words...)
 	g.send(c, k)
 }
 
-// tell has the change hold here at once, too.
-func (p *changedPolicy) tell(k *call, c *command.Ctx) {
+// writeReply has the change hold here at once, too.
+func (p *changedPolicy) writeReply(k *call, c *command.Ctx) {
 	if len(k.reply) == 0 || k.reply[0] != ':' {
 		sendReply(c, k.reply)
 		return

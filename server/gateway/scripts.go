@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"headgate/internal/respcmd"
 	"headgate/server/command"
 	"headgate/server/upstream"
 )
@@ -36,7 +37,7 @@ func (g *Gateway) passScript(c *command.Ctx) {
 		refuseKeyless(c)
 	default:
 		k := g.newPassed(c, slot, passed{})
-		k.way.Program = true
+		k.up.Program = true
 		if c.Cmd.Runs == command.ScriptSHA {
 			g.healScript(c, k)
 		}
@@ -62,21 +63,21 @@ func (g *Gateway) healScript(c *command.Ctx, k *call) {
 	switch {
 	case script == nil:
 	case g.collecting == nil:
-		k.way.Script = script
+		k.up.Script = script
 	default:
 		words := append([][]byte{[]byte(strings.Replace(c.Cmd.Upper, "SHA", "", 1)), []byte(script.Text)}, c.Args[2:]...)
-		k.way.Request = appendCommand(k.way.Request[:0], words...)
+		k.up.Request = respcmd.Append(k.up.Request[:0], words...)
 	}
 }
 
 // forgottenScripts is a command that has scripts be known no longer.
 type forgottenScripts struct{ passed }
 
-func (s forgottenScripts) tell(k *call, c *command.Ctx) {
+func (s forgottenScripts) writeReply(k *call, c *command.Ctx) {
 	if len(k.reply) > 0 && k.reply[0] == '+' {
 		k.g.kept = keptScripts{}
 	}
-	s.passed.tell(k, c)
+	s.passed.writeReply(k, c)
 }
 
 // keptScript is a command that has a script be known. One node of a cluster takes it; the others are told when they are asked for it.
@@ -85,11 +86,11 @@ type keptScript struct {
 	text string
 }
 
-func (s keptScript) tell(k *call, c *command.Ctx) {
+func (s keptScript) writeReply(k *call, c *command.Ctx) {
 	if len(k.reply) > 0 && k.reply[0] == '$' {
 		k.g.kept.keep(s.text)
 	}
-	s.passed.tell(k, c)
+	s.passed.writeReply(k, c)
 }
 
 // What is kept of clients' scripts, for nodes that do not know them. Beyond either, those go that came first.

@@ -92,36 +92,36 @@ func (g *Gateway) newTake(c *command.Ctx, pairs []limits.Pair, peek bool) *call 
 		k.taken = &takeCall{}
 	}
 	t := k.taken
-	k.about = t
+	k.handler = t
 	t.hold(pairs)
-	k.way.Slot = g.slotOfKey(t.pairs[0].Key)
+	k.up.Slot = g.slotOfKey(t.pairs[0].Key)
 	t.take.Peek, t.take.Inline, t.take.NowMs = peek, g.collecting != nil, c.Now
 	t.asked = t.take.Pairs(len(t.pairs))
 	for i, p := range t.asked {
 		p.Key, p.Policy, p.Request.Call.Cost = t.pairs[i].Key, t.pairs[i].Policy, t.pairs[i].Request.Call.Cost
 	}
-	k.way.Request = t.take.Ask(k.way.Request)
-	if len(k.way.Request) == 0 {
+	k.up.Request = t.take.Ask(k.up.Request)
+	if len(k.up.Request) == 0 {
 		_, t.err = t.take.Answer(nil)
-		t.tell(k, c)
+		t.writeReply(k, c)
 		g.release(k)
 		return nil
 	}
-	k.way.Script = g.scriptOf(&t.take)
+	k.up.Script = g.scriptOf(&t.take)
 	return k
 }
 
-func (t *takeCall) hear(k *call, reply []byte) (again bool) {
+func (t *takeCall) parseReply(k *call, reply []byte) (again bool) {
 	outcome, err := t.take.Answer(reply)
 	if t.err = err; outcome != scripted.Again {
 		return false
 	}
-	k.way.Request = t.take.Next(k.way.Request[:0])
-	k.way.Script = k.g.scriptOf(&t.take)
+	k.up.Request = t.take.Next(k.up.Request[:0])
+	k.up.Script = k.g.scriptOf(&t.take)
 	return true
 }
 
-func (t *takeCall) tell(k *call, c *command.Ctx) {
+func (t *takeCall) writeReply(k *call, c *command.Ctx) {
 	if t.take.Disagrees() {
 		k.g.disagreed(k)
 	}
@@ -148,7 +148,7 @@ func (g *Gateway) sendPairs(c *command.Ctx, pairs []limits.Pair, limiting int, p
 	limits.SendPairs(c.Reply, pairs, limiting)
 }
 
-func (t *takeCall) fail(k *call, c *command.Ctx) {
+func (t *takeCall) writeFailure(k *call, c *command.Ctx) {
 	k.g.failing = k
 	k.g.fallBackPairs(c, t.pairs, t.take.Peek)
 	k.g.failing = nil

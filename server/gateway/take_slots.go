@@ -30,7 +30,7 @@ type slotPart struct {
 	of      *slotsTake
 	at      []int // which of the pairs these are
 	refunds bool  // their costs are negative
-	way     upstream.Call
+	up      upstream.Call
 	failure *upstream.Failure
 	kept    bool // what has been answered stands, though the part was asked once more
 }
@@ -48,7 +48,7 @@ func (g *Gateway) takeFromSlots(c *command.Ctx, pairs []limits.Pair, peek bool) 
 		p := byPlace[at]
 		if p == nil {
 			p = &slotPart{of: t, refunds: at.refunds}
-			p.way.Slot = at.slot
+			p.up.Slot = at.slot
 			byPlace[at] = p
 			t.parts = append(t.parts, p)
 		}
@@ -58,24 +58,24 @@ func (g *Gateway) takeFromSlots(c *command.Ctx, pairs []limits.Pair, peek bool) 
 	size, user := 0, g.userOf(c.Client)
 	for _, p := range t.parts {
 		p.ask(peek || p.refunds)
-		way := &p.way
-		way.Proto, way.DB, way.User, way.Replies = k.way.Proto, int32(c.DB.Index()), user, 1
-		way.Done = func(*upstream.Call) { p.hear(k) }
-		if size += len(way.Request); len(way.Request) > 0 {
-			way.Script = g.scriptOf(&p.take)
+		up := &p.up
+		up.Proto, up.DB, up.User, up.Replies = k.up.Proto, int32(c.DB.Index()), user, 1
+		up.Done = func(*upstream.Call) { p.parseReply(k) }
+		if size += len(up.Request); len(up.Request) > 0 {
+			up.Script = g.scriptOf(&p.take)
 			t.left.Add(1)
 		}
 	}
 	sent := t.left.Load() > 0
 	if !sent {
-		t.tell(k, c)
+		t.writeReply(k, c)
 		g.release(k)
 		return
 	}
 	g.exec.Defer(c, &k.Answer, size)
 	for _, p := range t.parts {
-		if len(p.way.Request) > 0 {
-			g.Up.Send(&p.way)
+		if len(p.up.Request) > 0 {
+			g.Up.Send(&p.up)
 		}
 	}
 }
@@ -87,24 +87,24 @@ func (p *slotPart) ask(peek bool) {
 	for i, pair := range p.asked {
 		pair.Key, pair.Policy, pair.Request.Call.Cost = p.pairs[i].Key, p.pairs[i].Policy, p.pairs[i].Request.Call.Cost
 	}
-	if p.way.Request = p.take.Ask(p.way.Request[:0]); len(p.way.Request) == 0 {
+	if p.up.Request = p.take.Ask(p.up.Request[:0]); len(p.up.Request) == 0 {
 		_, p.err = p.take.Answer(nil)
 	}
 }
 
-// hear is called by the upstream with the reply of one part of k; after the last one those that give back do, or the answer is told.
-func (p *slotPart) hear(k *call) {
+// parseReply is called by the upstream with the reply of one part of k; after the last one those that give back do, or the answer is told.
+func (p *slotPart) parseReply(k *call) {
 	g, t := k.g, p.of
-	if p.failure = p.way.Err; p.failure == nil {
-		p.failure = unserved(&p.way)
+	if p.failure = p.up.Err; p.failure == nil {
+		p.failure = unserved(&p.up)
 	}
 	if p.failure == nil {
-		outcome, err := p.take.Answer(p.way.Reply)
+		outcome, err := p.take.Answer(p.up.Reply)
 		if p.err = err; outcome == scripted.Again {
-			p.way.Request = p.take.Next(p.way.Request[:0])
-			p.way.Script = g.scriptOf(&p.take)
+			p.up.Request = p.take.Next(p.up.Request[:0])
+			p.up.Script = g.scriptOf(&p.take)
 			g.Counts.Retries.Add(1)
-			g.Up.Send(&p.way)
+			g.Up.Send(&p.up)
 			g.unflushed.Store(true)
 			return
 		}
@@ -116,7 +116,7 @@ func (p *slotPart) hear(k *call) {
 	if t.left.Add(-1) == 0 && !t.refund(g) {
 		k.again = false
 		g.mu.Lock()
-		g.heard = append(g.heard, &k.way)
+		g.heard = append(g.heard, &k.up)
 		g.mu.Unlock()
 		g.some.Store(true)
 	}
@@ -132,7 +132,7 @@ func (t *slotsTake) refund(g *Gateway) bool {
 		switch {
 		case p.failure != nil, p.err != nil, p.take.Limiting >= 0:
 			return false
-		case p.refunds && len(p.way.Request) > 0:
+		case p.refunds && len(p.up.Request) > 0:
 			refunds = append(refunds, p)
 		}
 	}
@@ -141,22 +141,22 @@ func (t *slotsTake) refund(g *Gateway) bool {
 	for _, p := range refunds {
 		p.verdicts()
 		p.ask(false)
-		p.way.Script = g.scriptOf(&p.take)
-		g.Up.Send(&p.way)
+		p.up.Script = g.scriptOf(&p.take)
+		g.Up.Send(&p.up)
 		g.unflushed.Store(true)
 	}
 	return len(refunds) > 0
 }
 
-func (t *slotsTake) hear(*call, []byte) bool      { return false } // its parts hear
-func (t *slotsTake) fail(k *call, c *command.Ctx) { t.tell(k, c) }
+func (t *slotsTake) parseReply(*call, []byte) bool        { return false } // its parts take theirs
+func (t *slotsTake) writeFailure(k *call, c *command.Ctx) { t.writeReply(k, c) }
 func (p *slotPart) verdicts() {
 	for i, pair := range p.asked {
 		p.of.pairs[p.at[i]].Verdict = pair.Call.Verdict
 	}
 }
 
-func (t *slotsTake) tell(k *call, c *command.Ctx) {
+func (t *slotsTake) writeReply(k *call, c *command.Ctx) {
 	g := k.g
 	for _, p := range t.parts {
 		if p.failure == nil && p.take.Disagrees() {
@@ -237,7 +237,7 @@ func (t *slotsTake) decide(g *Gateway, c *command.Ctx, modes map[int]limiter.Fai
 // countRefundsNotMade counts the parts that have given nothing back since others were not answered, and passed all the same.
 func (t *slotsTake) countRefundsNotMade(g *Gateway) {
 	for _, p := range t.parts {
-		if p.refunds && p.failure == nil && len(p.way.Request) > 0 {
+		if p.refunds && p.failure == nil && len(p.up.Request) > 0 {
 			g.Counts.NotGivenBack.Add(1)
 		}
 	}
@@ -253,9 +253,9 @@ func (t *slotsTake) giveBack(k *call, looked func(*slotPart)) {
 		}
 		if request := p.take.AskGiveBack(nil); len(request) > 0 {
 			g.Up.Send(&upstream.Call{
-				Slot: p.way.Slot, Proto: p.way.Proto, DB: p.way.DB, User: p.way.User, Request: request, Replies: 1, Script: g.scriptOf(&p.take),
-				Done: func(way *upstream.Call) {
-					if way.Err != nil || p.take.AnswerGiveBack(way.Reply) != nil {
+				Slot: p.up.Slot, Proto: p.up.Proto, DB: p.up.DB, User: p.up.User, Request: request, Replies: 1, Script: g.scriptOf(&p.take),
+				Done: func(up *upstream.Call) {
+					if up.Err != nil || p.take.AnswerGiveBack(up.Reply) != nil {
 						g.Counts.NotGivenBack.Add(1)
 					}
 				},

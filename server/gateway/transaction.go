@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"headgate/internal/respcmd"
 	"headgate/server/command"
 	"headgate/server/limiter"
 	"headgate/server/limiter/scripted"
@@ -34,25 +35,25 @@ type element struct {
 
 // add makes a call part of the transaction.
 func (t *transaction) add(k *call) {
-	if away := k.way.DB != t.db; away {
-		t.request = appendSelect(t.request, k.way.DB)
+	if away := k.up.DB != t.db; away {
+		t.request = appendSelect(t.request, k.up.DB)
 		defer func() {
 			t.request = appendSelect(t.request, t.db)
 			t.elements[len(t.elements)-1].away = true
 			t.sent += 2
 		}()
 	}
-	if k.way.Slot >= 0 {
-		t.crosses = t.crosses || t.slot >= 0 && t.slot != k.way.Slot
-		t.slot = k.way.Slot
+	if k.up.Slot >= 0 {
+		t.crosses = t.crosses || t.slot >= 0 && t.slot != k.up.Slot
+		t.slot = k.up.Slot
 	}
-	t.request = append(t.request, k.way.Request...)
+	t.request = append(t.request, k.up.Request...)
 	t.elements = append(t.elements, element{call: k})
 	t.sent++
 }
 
 func appendSelect(dst []byte, db int32) []byte {
-	return appendCommand(dst, []byte("SELECT"), strconv.AppendInt(nil, int64(db), 10))
+	return respcmd.Append(dst, []byte("SELECT"), strconv.AppendInt(nil, int64(db), 10))
 }
 
 // errNotInMulti is the error of a transaction with a command that is answered here.
@@ -68,7 +69,7 @@ func (g *Gateway) runTransaction(here command.Handler) command.Handler {
 			here(c)
 			return
 		}
-		t := &transaction{proto: c.Reply.Proto(), db: int32(c.DB.Index()), slot: -1, request: appendCommand(nil, []byte("MULTI"))}
+		t := &transaction{proto: c.Reply.Proto(), db: int32(c.DB.Index()), slot: -1, request: respcmd.Append(nil, []byte("MULTI"))}
 		t.scratch.SetProto(t.proto)
 		own, misplaced, undecided := c.Reply, "", ""
 		g.collecting, c.Reply = t, &t.scratch
@@ -99,7 +100,7 @@ func (g *Gateway) runTransaction(here command.Handler) command.Handler {
 		case t.crosses:
 			c.Err(errCrossSlot)
 		case t.sent == 0:
-			t.tell(nil, c)
+			t.writeReply(nil, c)
 		default:
 			g.sendTransaction(c, t)
 			return
@@ -110,8 +111,8 @@ func (g *Gateway) runTransaction(here command.Handler) command.Handler {
 
 func (g *Gateway) sendTransaction(c *command.Ctx, t *transaction) {
 	k := g.newCall(c, t)
-	k.way.Slot, k.way.Proto, k.way.Replies, k.way.Keeps = t.slot, t.proto, int32(t.sent+2), true
-	k.way.Request = appendCommand(append(k.way.Request, t.request...), []byte("EXEC"))
+	k.up.Slot, k.up.Proto, k.up.Replies, k.up.Keeps = t.slot, t.proto, int32(t.sent+2), true
+	k.up.Request = respcmd.Append(append(k.up.Request, t.request...), []byte("EXEC"))
 	t.request = nil
 	g.send(c, k)
 }
@@ -126,7 +127,7 @@ func (t *transaction) release(g *Gateway) {
 	t.elements = nil
 }
 
-func (t *transaction) hear(of *call, reply []byte) bool {
+func (t *transaction) parseReply(of *call, reply []byte) bool {
 	values, ok := valuesOf(reply)
 	if ok && len(values) == 1 { // an error instead of all: nothing was sent
 		t.refusal = append([]byte(nil), reply...)
@@ -150,8 +151,8 @@ func (t *transaction) hear(of *call, reply []byte) bool {
 			if t.elements[i].away {
 				answers = answers[1:]
 			}
-			k.way.Kept = of.way.Kept
-			k.failure, k.again = nil, k.about.hear(k, answers[0])
+			k.up.Kept = of.up.Kept
+			k.failure, k.again = nil, k.handler.parseReply(k, answers[0])
 			answers = answers[1:]
 			if t.elements[i].away {
 				answers = answers[1:]
@@ -179,7 +180,7 @@ func discarded(values [][]byte) []byte {
 // errUndecided is the error of a limiter that would need another round trip.
 const errUndecided = limiter.Error("UPSTREAM the state of this key cannot be decided on within MULTI")
 
-func (t *transaction) tell(k *call, c *command.Ctx) {
+func (t *transaction) writeReply(k *call, c *command.Ctx) {
 	if t.refusal != nil {
 		sendReply(c, t.refusal)
 		t.releaseAll(k)
@@ -203,7 +204,7 @@ func (t *transaction) tell(k *call, c *command.Ctx) {
 	t.releaseAll(k)
 }
 
-func (t *transaction) fail(k *call, c *command.Ctx) {
+func (t *transaction) writeFailure(k *call, c *command.Ctx) {
 	sendFailure(c, k.failure)
 	t.releaseAll(k)
 }

@@ -219,6 +219,7 @@ func TestProblems(t *testing.T) {
 		detail         string
 	}{
 		{"GET", "/", 404, "the paths are /check and /openapi.json"},
+		{"POST", "/openapi.json", 405, "use GET or HEAD"},
 		{"PUT", "/check?policy=user&key=1", 405, "use GET, HEAD or POST"},
 		{"GET", "/check", 400, "there must be a key for each policy, and at least one of both"},
 		{"GET", "/check?policy=user", 400, "there must be a key for each policy, and at least one of both"},

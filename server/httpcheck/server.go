@@ -76,7 +76,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header()["Cache-Control"] = noStore
 	var err error
 	switch {
-	case r.URL.Path == "/openapi.json" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+	case r.URL.Path == "/openapi.json" && r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		err = &problem{Title: "Method not allowed", Status: http.StatusMethodNotAllowed, Detail: "use GET or HEAD"}
+	case r.URL.Path == "/openapi.json":
 		setType(w, "application/json")
 		_, _ = w.Write(openAPI) // a peer that has gone wants nothing
 	case r.URL.Path != "/check":

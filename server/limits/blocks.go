@@ -12,7 +12,7 @@ import (
 	"headgate/throttle"
 )
 
-// A block is a string beside a key (beside.go) that expires. What it holds says what of that time is the block:
+// A block is a string beside a key (companion_keys.go) that expires. What it holds says what of that time is the block:
 //
 //	ban   all of it; without a TTL for ever
 //	10m   it was 10 minutes long, and ended as long before the key expires: until then the next block is twice as long

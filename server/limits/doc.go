@@ -19,7 +19,7 @@
 // (DB.Mark), which costs other writes a look at a pointer while nothing is reserved. When it times out is in a heap, which is rebuilt
 // from the keys whenever there are more of them than are known.
 //
-// A policy's blocks and overrides for single keys are strings beside these keys (beside.go). The store counts
+// A policy's blocks and overrides for single keys are strings beside these keys (companion_keys.go). The store counts
 // these by policy (DB.Reserved), by whatever command they come and go, and says by one number whether that has
 // changed: so a policy without any is asked as fast as if there were no such thing. For one that has some, or that
 // says SHADOW or BLOCK, askBlockable stands before its limit. A block begins when a call is answered and no sooner, so

@@ -15,7 +15,7 @@ import (
 	"headgate/store"
 )
 
-// An override is a string beside a key (beside.go) that holds the canonical text of what stands there in place of the policy's own words.
+// An override is a string beside a key (companion_keys.go) that holds the canonical text of what stands there in place of the policy's own words.
 
 // exceptions are whether single keys of a policy have something beside them that a decision has to look at.
 type exceptions struct {

@@ -132,7 +132,7 @@ const (
 type Policies struct {
 	Fixed   map[string]*KnownPolicy // of the configuration
 	Parsed  map[string]*KnownPolicy // of the hash; nil for a name that it has not, or that does not parse; only names that a policy may have
-	changes uint64                  // of the hash, when parsed was begun
+	changes uint64                  // of the hash, when Parsed was begun
 	written map[string]*KnownPolicy // of what calls write out
 	Counts  PolicyCounts
 

@@ -200,7 +200,7 @@ func (l *Limits) takeElsewhere(c *command.Ctx) {
 	}
 	pairs := l.pairs[:n]
 	defer clear(pairs)
-	said, ok := readTakeOptions(c, pairs)
+	said, ok := l.readTakeOptions(c, pairs)
 	if !ok || said.wait > 0 && l.Remote.Wait(c, said.wait) || waits && l.Remote.Pass(c) {
 		return
 	}

@@ -109,7 +109,7 @@ type reserveOptions struct {
 }
 
 // readReserve reads the options, or sends the error and returns false.
-func readReserve(c *command.Ctx, pairs []takenPair) (o reserveOptions, ok bool) {
+func (l *Limits) readReserve(c *command.Ctx, pairs []takenPair) (o reserveOptions, ok bool) {
 	for i := 2 + 2*len(pairs); i < len(c.Args); i++ {
 		last := i+1 == len(c.Args)
 		switch {
@@ -141,7 +141,7 @@ func readReserve(c *command.Ctx, pairs []takenPair) (o reserveOptions, ok bool) 
 			o.wait = wait
 			i++
 		default:
-			strayOption(c, i, pairs, reserveWords)
+			l.strayOption(c, i, pairs, reserveWords)
 			return o, false
 		}
 	}
@@ -194,7 +194,7 @@ func (l *Limits) readReserveCall(c *command.Ctx) (pairs []takenPair, o reserveOp
 		return nil, o, false
 	}
 	pairs = l.pairs[:n]
-	if o, ok = readReserve(c, pairs); ok {
+	if o, ok = l.readReserve(c, pairs); ok {
 		l.watchUnits(c, o.ttlWord)
 	}
 	return pairs, o, ok && l.takePolicies(c, pairs, false, o.costs) && checkReserved(c, pairs) && l.nameReservation(c, &o, pairs)
@@ -529,7 +529,7 @@ func (l *Limits) reserveElsewhere(c *command.Ctx) {
 		}
 		pairs := l.pairs[:n]
 		defer clear(pairs)
-		if o, ok := readReserve(c, pairs); !ok || o.wait > 0 && l.Remote.Wait(c, o.wait) {
+		if o, ok := l.readReserve(c, pairs); !ok || o.wait > 0 && l.Remote.Wait(c, o.wait) {
 			return
 		}
 	}

@@ -137,7 +137,7 @@ func (l *Limits) readTake(c *command.Ctx) (pairs []takenPair, said takeOptions, 
 		return nil, said, false
 	}
 	pairs = l.pairs[:n]
-	said, ok = readTakeOptions(c, pairs)
+	said, ok = l.readTakeOptions(c, pairs)
 	return pairs, said, ok && l.takePolicies(c, pairs, said.peek, said.costs)
 }
 
@@ -179,7 +179,7 @@ func sendPairs(c *command.Ctx, pairs []takenPair, limiting int) {
 }
 
 // readTakeOptions reads what stands behind the pairs, and gives them the costs that are among it; or it sends the error and returns ok false.
-func readTakeOptions(c *command.Ctx, pairs []takenPair) (said takeOptions, ok bool) {
+func (l *Limits) readTakeOptions(c *command.Ctx, pairs []takenPair) (said takeOptions, ok bool) {
 	for i := 2 + 2*len(pairs); i < len(c.Args); i++ {
 		switch {
 		case !said.peek && c.Is(i, "PEEK"):
@@ -198,7 +198,7 @@ func readTakeOptions(c *command.Ctx, pairs []takenPair) (said takeOptions, ok bo
 			}
 			said.costs = true
 		default:
-			strayOption(c, i, pairs, takeWords)
+			l.strayOption(c, i, pairs, takeWords)
 			return said, false
 		}
 	}
@@ -213,7 +213,7 @@ var (
 )
 
 // strayOption sends the error for args[i], which cannot stand where an option behind the pairs is expected.
-func strayOption(c *command.Ctx, i int, pairs []takenPair, expected []limiter.Expected) {
+func (l *Limits) strayOption(c *command.Ctx, i int, pairs []takenPair, expected []limiter.Expected) {
 	n, place := len(pairs), ""
 	switch {
 	case i == 2+2*n && n == 1:
@@ -228,7 +228,7 @@ func strayOption(c *command.Ctx, i int, pairs []takenPair, expected []limiter.Ex
 		place = " after COSTS with one number for each pair"
 	}
 	for p := range pairs { // of which one may be a limit without its quotes
-		if word := c.Args[2+2*p]; i == 2+2*n && limiter.Standard.Find(string(word)) != nil {
+		if word := c.Args[2+2*p]; i == 2+2*n && l.Algorithms.Find(string(word)) != nil {
 			place += fmt.Sprintf(`; a limit is one argument: quote it in full, as in "%s …"`, word)
 			break
 		}

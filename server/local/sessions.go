@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"slices"
 	"sync"
+
+	"headgate/internal/respcmd"
 )
 
 // Client runs commands within the process, as *netpoll.Inner does.
@@ -74,7 +76,7 @@ func (s *Sessions) Take(ctx context.Context, c Credentials) (*Session, error) {
 	if c == (Credentials{}) {
 		return fresh, nil
 	}
-	request := appendCommand(nil, "AUTH", c.User, c.Password)
+	request := respcmd.Append(nil, "AUTH", c.User, c.Password)
 	answers, err := fresh.ask(ctx, request, 1)
 	if err == nil && answers[0].kind == '-' {
 		err = Error(answers[0].text)

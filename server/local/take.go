@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strconv"
+
+	"headgate/internal/respcmd"
 )
 
 // MaxPairs is how many limits one Take may ask. RL.TAKE itself has a higher bound.
@@ -44,7 +46,7 @@ func Refusal(err error) (refusal Error, is bool) {
 func (s *Session) Take(ctx context.Context, pairs []Pair, peek bool, names []string) (limited bool, list []Verdict, texts []string, err error) {
 	s.request = appendTake(s.request[:0], pairs, peek)
 	for _, name := range names {
-		s.request = appendCommand(s.request, "RL.POLICY", "GET", name)
+		s.request = respcmd.Append(s.request, "RL.POLICY", "GET", name)
 	}
 	request := s.request
 	if cap(request) > maxKept {
@@ -132,17 +134,17 @@ func appendTake(b []byte, pairs []Pair, peek bool) []byte {
 	if peek {
 		n++
 	}
-	b = appendBulk(appendHeader(b, '*', n), "RL.TAKE")
-	b = appendBulk(b, strconv.Itoa(len(pairs)))
+	b = respcmd.AppendBulk(respcmd.AppendHeader(b, '*', int64(n)), "RL.TAKE")
+	b = respcmd.AppendBulk(b, strconv.Itoa(len(pairs)))
 	for i := range pairs {
-		b = appendBulk(appendBulk(b, pairs[i].Policy), pairs[i].Key)
+		b = respcmd.AppendBulk(respcmd.AppendBulk(b, pairs[i].Policy), pairs[i].Key)
 	}
-	b = appendBulk(b, "COSTS")
+	b = respcmd.AppendBulk(b, "COSTS")
 	for i := range pairs {
-		b = appendBulk(b, strconv.FormatInt(pairs[i].Cost, 10))
+		b = respcmd.AppendBulk(b, strconv.FormatInt(pairs[i].Cost, 10))
 	}
 	if peek {
-		b = appendBulk(b, "PEEK")
+		b = respcmd.AppendBulk(b, "PEEK")
 	}
 	return b
 }
@@ -168,22 +170,4 @@ func verdicts(r reply, n int) (limited bool, list []Verdict, err error) {
 		}
 	}
 	return r.list[0].n == 1, list, nil
-}
-
-func appendCommand(b []byte, words ...string) []byte {
-	b = appendHeader(b, '*', len(words))
-	for _, word := range words {
-		b = appendBulk(b, word)
-	}
-	return b
-}
-
-func appendHeader(b []byte, kind byte, n int) []byte {
-	b = strconv.AppendInt(append(b, kind), int64(n), 10)
-	return append(b, '\r', '\n')
-}
-
-func appendBulk(b []byte, text string) []byte {
-	b = append(appendHeader(b, '$', len(text)), text...)
-	return append(b, '\r', '\n')
 }

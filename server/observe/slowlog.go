@@ -20,7 +20,7 @@ type slowLog struct {
 
 // SlowEntry is one slow command.
 type SlowEntry struct {
-	id, At, Usec int64 // at is in Unix seconds
+	id, At, Usec int64 // At is in Unix seconds
 	Args         [][]byte
 	Addr, Name   string
 }
@@ -93,7 +93,7 @@ func (l *slowLog) add(c *command.Ctx, cmd *command.Command, args [][]byte, took 
 }
 
 // trimArguments copies a command line: at most slowArgs arguments, of which the last says how many were left out, each of at most
-// slowArgBytes bytes and a word on the rest.
+// SlowArgBytes bytes and a word on the rest.
 func trimArguments(args [][]byte) [][]byte {
 	shown := min(len(args), slowArgs)
 	kept := make([][]byte, shown)

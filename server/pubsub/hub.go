@@ -29,7 +29,7 @@ type Hub struct {
 	*command.Core
 
 	Topics   [topicKinds]map[string]*topic
-	Patterns []*topic        // those of kindPattern
+	Patterns []*topic        // those of KindPattern
 	Live     [topicKinds]int // how many topics have subscribers
 	message  [2]resp.Writer  // memory for one, in either protocol
 
@@ -41,7 +41,7 @@ type topic struct {
 	name          string
 	subscriptions []*subscription // those that have ended among them, until they are taken out
 	live          int             // how many of them have not ended
-	place         int             // in Hub.patterns
+	place         int             // in Hub.Patterns
 }
 
 // subscription is one client's to one topic.
@@ -218,7 +218,7 @@ func (h *Hub) takeOut(sub *subscription) {
 	}
 }
 
-// TakeOut implements leftover.
+// TakeOut implements command.Leftover.
 func (set *subscriptionSet) TakeOut(n int) (taken int) {
 	for ; taken < n && len(set.list) > 0; taken++ {
 		set.hub.takeOut(set.list[len(set.list)-1])
@@ -226,7 +226,7 @@ func (set *subscriptionSet) TakeOut(n int) (taken int) {
 	return taken
 }
 
-// Bytes implements leftover.
+// Bytes implements command.Leftover.
 func (set *subscriptionSet) Bytes() int { return set.bytes }
 
 // dropSubscriptions has a client no longer have those of one kind.
@@ -277,7 +277,7 @@ func (h *Hub) Publish(channel, text []byte) int {
 	return sent
 }
 
-// publishShard is publish for the channels of SSUBSCRIBE.
+// publishShard is Publish for the channels of SSUBSCRIBE.
 func (h *Hub) publishShard(channel, text []byte) int {
 	t := h.Topics[KindShard][string(channel)]
 	if t == nil {

@@ -148,7 +148,7 @@ func (h *Hub) LimitTracking(n int) {
 	}
 }
 
-// TrackingSlice does limitTracking for as long as a slice may last, and reports whether there is more to forget.
+// TrackingSlice does LimitTracking for as long as a slice may last, and reports whether there is more to forget.
 func (h *Hub) TrackingSlice() (more bool) {
 	t, most := &h.Tracking, h.Config.Get().TrackingTableMaxKeys
 	for start := time.Now(); most != 0 && len(t.Readers) > most; {

@@ -74,7 +74,7 @@ func (t *trackingTable) addPrefix(l *listener, prefix string) {
 	l.bytes += listenerBytes + len(prefix)
 }
 
-// TakeOut implements leftover.
+// TakeOut implements command.Leftover.
 func (l *listener) TakeOut(n int) (taken int) {
 	t := l.table
 	for ; taken < n && len(l.list) > 0; taken++ {
@@ -102,7 +102,7 @@ func (t *trackingTable) removePrefix(prefix string) {
 	}
 }
 
-// Bytes implements leftover.
+// Bytes implements command.Leftover.
 func (l *listener) Bytes() int { return l.bytes }
 
 // sorted returns those who listen to the prefix, by the IDs of their clients.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"headgate/internal/respcmd"
 )
 
 const (
@@ -93,16 +95,6 @@ func newDialogue(conn *Conn) *dialogue {
 	return &dialogue{conn: conn, in: bufio.NewReaderSize(conn, readBuffer)}
 }
 
-// appendCommand appends a command as clients send it.
-func appendCommand(dst []byte, words ...string) []byte {
-	dst = append(strconv.AppendInt(append(dst, '*'), int64(len(words)), 10), "\r\n"...)
-	for _, word := range words {
-		dst = append(strconv.AppendInt(append(dst, '$'), int64(len(word)), 10), "\r\n"...)
-		dst = append(append(dst, word...), "\r\n"...)
-	}
-	return dst
-}
-
 // line reads one line, without its end.
 func (d *dialogue) line() (string, error) {
 	var text []byte
@@ -132,7 +124,7 @@ func (d *dialogue) lineAfterPings() (string, error) {
 
 // ask sends a command and reads the line that answers it.
 func (d *dialogue) ask(words ...string) (string, error) {
-	if _, err := d.conn.Write(appendCommand(nil, words...)); err != nil {
+	if _, err := d.conn.Write(respcmd.Append(nil, words...)); err != nil {
 		return "", lost(err)
 	}
 	return d.line()
@@ -255,7 +247,7 @@ func (d *dialogue) psync(id string, offset int64, takeOver, force bool) (a answe
 			}
 		}
 	}
-	if _, err := d.conn.Write(appendCommand(nil, words...)); err != nil {
+	if _, err := d.conn.Write(respcmd.Append(nil, words...)); err != nil {
 		return a, lost(err)
 	}
 	reply, err := d.lineAfterPings()

@@ -6,7 +6,7 @@ import (
 )
 
 // Told returns a func that reports whether the log has to be told of an error at a time.
-func Told() func(err error, now time.Time) bool { return told{}.again }
+func Told() func(err error, now time.Time) bool { return logThrottle{}.again }
 
 // Attempt follows a primary by one link, and returns why that has ended.
 func (r *Replica) Attempt(primary Address) error {

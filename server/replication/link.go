@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"headgate/internal/respcmd"
 	"headgate/persistence/rdb"
 	"headgate/server/config"
 	"headgate/server/exec"
@@ -373,7 +374,7 @@ func (l *link) beat() {
 		}
 		message := []byte("\n")
 		if l.online.Load() {
-			message = appendCommand(nil, "REPLCONF", "ACK", strconv.FormatInt(l.follower.Applied(), 10))
+			message = respcmd.Append(nil, "REPLCONF", "ACK", strconv.FormatInt(l.follower.Applied(), 10))
 			if l.killed() {
 				l.conn.Close()
 				return

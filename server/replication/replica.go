@@ -115,7 +115,7 @@ type following struct {
 	cancel context.CancelFunc
 	over   chan struct{} // closed when its goroutine has ended
 	before chan struct{} // the same of the one before, or nil
-	told   told          // guarded by the executor's lock
+	told   logThrottle   // guarded by the executor's lock
 }
 
 // New returns a server that follows nobody.
@@ -162,7 +162,7 @@ func (r *Replica) Follow(primary Address) {
 
 // begin is Follow, but for what nobody waits for yet at the start.
 func (r *Replica) begin(primary Address, cfg *config.Config) {
-	f := &following{Address: primary, over: make(chan struct{}), told: told{}}
+	f := &following{Address: primary, over: make(chan struct{}), told: logThrottle{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	if r.follow == nil {
 		r.resumes = r.Primary.stepDown() // what this server has changed by itself a primary may know that was its replica, if it was counted

@@ -31,4 +31,4 @@ var Families = families
 
 func (r *Reports) PageData(w http.ResponseWriter, req *http.Request)   { r.pageData(w, req) }
 func (r *Reports) PageLookup(w http.ResponseWriter, req *http.Request) { r.pageLookup(w, req) }
-func (r *Reports) Mistrusts(peer netip.Addr) string                    { return r.mistrusts(peer) }
+func (r *Reports) RefusesPeer(peer netip.Addr) string                  { return r.refusesPeer(peer) }

@@ -45,8 +45,8 @@ func (h *httpPort) Open(r *Reports, cfg *config.Config) (err error) {
 			}
 			return cfg.MetricsUser, cfg.MetricsPassword
 		},
-		Trusts: r.mistrusts,
-		Log:    r.Logger,
+		Refuses: r.refusesPeer,
+		Log:     r.Logger,
 	})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(&Collector{Reports: r}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -64,7 +64,7 @@ func (h *httpPort) Serve() {
 	}
 }
 
-// Close ends all that open and serve have begun.
+// Close ends all that Open and Serve have begun.
 func (h *httpPort) Close() {
 	for _, ln := range h.listeners {
 		ln.Close()
@@ -74,8 +74,8 @@ func (h *httpPort) Close() {
 	}
 }
 
-// mistrusts says why a peer may not see keys without a password: it could not read them over the Redis protocol either.
-func (r *Reports) mistrusts(peer netip.Addr) (why string) {
+// refusesPeer says why a peer may not see keys without a password: it could not read them over the Redis protocol either.
+func (r *Reports) refusesPeer(peer netip.Addr) (why string) {
 	r.Lock()
 	user := r.Access.Users.Default()
 	open := user.Open() && user.MayAll()

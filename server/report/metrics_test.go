@@ -292,7 +292,7 @@ func TestHTTPPort(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestMistrusts(t *testing.T) {
+func TestRefusesPeer(t *testing.T) {
 	for _, tt := range []struct {
 		name, password string
 		protected      bool
@@ -311,7 +311,7 @@ func TestMistrusts(t *testing.T) {
 			cfg.RequirePass, cfg.ProtectedMode = tt.password, tt.protected
 			s := server.New(config.NewLive(cfg), server.Options{})
 			defer s.Keys.Close()
-			require.Equal(t, tt.trusted, s.Mistrusts(netip.MustParseAddr(tt.peer)) == "")
+			require.Equal(t, tt.trusted, s.RefusesPeer(netip.MustParseAddr(tt.peer)) == "")
 		})
 	}
 }

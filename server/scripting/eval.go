@@ -3,7 +3,6 @@ package scripting
 import (
 	"headgate/server/command"
 	"headgate/server/script"
-	"headgate/server/types"
 )
 
 // Declarations are the commands of scripts and, in function.go, of functions.
@@ -54,7 +53,7 @@ func (h *Scripts) Declarations() []*command.Command {
 const anyReply = command.ReplySimple | command.ReplyInteger | command.ReplyBulk | command.ReplyNull | command.ReplyArray | command.ReplyMap | command.ReplySet | command.ReplyDouble | command.ReplyBool | command.ReplyVerbatim
 
 // scriptKeys declares a script's keys: as many as the second argument says, after it.
-func scriptKeys(access string) []command.KeySpec { return types.CountedKeys(access, 2) }
+func scriptKeys(access string) []command.KeySpec { return command.CountedKeys(access, 2) }
 
 // scriptArgs declares the arguments of a command that runs what its first one names.
 func scriptArgs(what string) []command.Arg {

@@ -1,4 +1,4 @@
-// Package servertest runs whole servers within a test's process, for the tests of the rooms below package server. None of them needs a
+// Package servertest runs whole servers within a test's process, for the tests of the packages below package server. None of them needs a
 // socket, and each kind has a file of its own:
 //
 //   - [NewWorkerClient]: one client on a worker that is driven by hand (worker.go). Most tests need no more.

@@ -291,7 +291,7 @@ func sendExpiry(c *command.Ctx, unit, base int64) {
 	case e.ExpireAt() == 0:
 		c.Reply.Int(noTTL)
 	default:
-		c.Reply.Int(roundTo(e.ExpireAt()-base, unit))
+		c.Reply.Int(roundTo(e.ExpireAt()-base, unit)) // Look returns no key past its time: this is not negative
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"headgate/internal/number"
 	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/store"
@@ -435,16 +434,6 @@ func parseLposOptions(c *command.Ctx) (o lposOptions, ok bool) {
 		o.rank, o.count = -1, 0
 	}
 	return o, true
-}
-
-// integerOr parses args[i] as a whole number of at least least, or sends the given error for anything else and returns false.
-func integerOr(c *command.Ctx, i int, least int64, refusal string) (int64, bool) {
-	n, ok := number.ParseInt(c.Args[i])
-	if !ok || n < least {
-		c.Err(refusal)
-		return 0, false
-	}
-	return n, true
 }
 
 func lpos(c *command.Ctx) {

@@ -46,7 +46,7 @@ var setCommands = []*command.Command{
 	{
 		Name: "sintercard", Group: command.GroupSet, Since: "7.0.0", Complexity: "O(n * k) for n members of the smallest of k sets",
 		Summary: "Count the members of the intersection of sets, up to an optional limit.",
-		Arity:   -3, Flags: command.ReadOnly, Keys: CountedKeys("RO ACCESS", 1),
+		Arity:   -3, Flags: command.ReadOnly, Keys: command.CountedKeys("RO ACCESS", 1),
 		Args:  []command.Arg{command.Integer("numkeys"), command.Key("key").Multi(), command.Integer("limit").After("LIMIT").Opt()},
 		Reply: command.ReplyInteger, Handler: sinterCard,
 	},

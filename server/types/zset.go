@@ -16,7 +16,7 @@ var zsetCommands = []*command.Command{
 	{
 		Name: "bzmpop", Group: command.GroupSortedSet, Since: "7.0.0", Complexity: "O(k + m log n) for k keys and m members removed of n",
 		Summary: "Remove members from one end of the first sorted set that has any, return its key and them, and wait for some if need be.",
-		Arity:   -5, Flags: command.Write | command.Blocking, Keys: CountedKeys("RW ACCESS DELETE", 2),
+		Arity:   -5, Flags: command.Write | command.Blocking, Keys: command.CountedKeys("RW ACCESS DELETE", 2),
 		Args: []command.Arg{
 			command.Double("timeout"), command.Integer("numkeys"), command.Key("key").Multi(), command.OneOf("where", command.Tok("MIN"), command.Tok("MAX")), command.Integer("count").After("COUNT").Opt(),
 		},
@@ -59,14 +59,14 @@ var zsetCommands = []*command.Command{
 	{
 		Name: "zdiff", Group: command.GroupSortedSet, Since: "6.2.0", Complexity: "O(l + (n - k) log n) for l members in all sets, n in the first and k in the result",
 		Summary: "Return the difference of sorted sets.",
-		Arity:   -3, Flags: command.ReadOnly, Keys: CountedKeys("RO ACCESS", 1),
+		Arity:   -3, Flags: command.ReadOnly, Keys: command.CountedKeys("RO ACCESS", 1),
 		Args:  []command.Arg{command.Integer("numkeys"), command.Key("key").Multi(), command.Tok("WITHSCORES").Opt()},
 		Reply: command.ReplyArray, Handler: combine(difference),
 	},
 	{
 		Name: "zdiffstore", Group: command.GroupSortedSet, Since: "6.2.0", Complexity: "O(l + (n - k) log n) for l members in all sets, n in the first and k in the result",
 		Summary: "Store the difference of sorted sets at a key, and return the number of its members.",
-		Arity:   -4, Flags: command.Write | command.DenyOOM, Keys: slices.Concat(command.Keys("OW UPDATE", 1, 1, 1), CountedKeys("RO ACCESS", 2)),
+		Arity:   -4, Flags: command.Write | command.DenyOOM, Keys: slices.Concat(command.Keys("OW UPDATE", 1, 1, 1), command.CountedKeys("RO ACCESS", 2)),
 		Args:  []command.Arg{command.Key("destination"), command.Integer("numkeys"), command.Key("key").Multi()},
 		Reply: command.ReplyInteger, Handler: combineStore(difference),
 	},
@@ -79,21 +79,21 @@ var zsetCommands = []*command.Command{
 	{
 		Name: "zinter", Group: command.GroupSortedSet, Since: "6.2.0", Complexity: "O(n k + m log m) for n members in the smallest of k sets and m in the result",
 		Summary: "Return the intersection of sorted sets.",
-		Arity:   -3, Flags: command.ReadOnly, Keys: CountedKeys("RO ACCESS", 1),
+		Arity:   -3, Flags: command.ReadOnly, Keys: command.CountedKeys("RO ACCESS", 1),
 		Args:  []command.Arg{command.Integer("numkeys"), command.Key("key").Multi(), weightsArg, aggregateArg, command.Tok("WITHSCORES").Opt()},
 		Reply: command.ReplyArray, Handler: combine(intersection),
 	},
 	{
 		Name: "zintercard", Group: command.GroupSortedSet, Since: "7.0.0", Complexity: "O(n k) for n members in the smallest of k sets",
 		Summary: "Count the members of the intersection of sorted sets, up to an optional limit.",
-		Arity:   -3, Flags: command.ReadOnly, Keys: CountedKeys("RO ACCESS", 1),
+		Arity:   -3, Flags: command.ReadOnly, Keys: command.CountedKeys("RO ACCESS", 1),
 		Args:  []command.Arg{command.Integer("numkeys"), command.Key("key").Multi(), command.Integer("limit").After("LIMIT").Opt()},
 		Reply: command.ReplyInteger, Handler: zinterCard,
 	},
 	{
 		Name: "zinterstore", Group: command.GroupSortedSet, Since: "2.0.0", Complexity: "O(n k + m log m) for n members in the smallest of k sets and m in the result",
 		Summary: "Store the intersection of sorted sets at a key, and return the number of its members.",
-		Arity:   -4, Flags: command.Write | command.DenyOOM, Keys: slices.Concat(command.Keys("OW UPDATE", 1, 1, 1), CountedKeys("RO ACCESS", 2)),
+		Arity:   -4, Flags: command.Write | command.DenyOOM, Keys: slices.Concat(command.Keys("OW UPDATE", 1, 1, 1), command.CountedKeys("RO ACCESS", 2)),
 		Args:  []command.Arg{command.Key("destination"), command.Integer("numkeys"), command.Key("key").Multi(), weightsArg, aggregateArg},
 		Reply: command.ReplyInteger, Handler: combineStore(intersection),
 	},
@@ -106,7 +106,7 @@ var zsetCommands = []*command.Command{
 	{
 		Name: "zmpop", Group: command.GroupSortedSet, Since: "7.0.0", Complexity: "O(k + m log n) for k keys and m members removed of n",
 		Summary: "Remove members from the lower or the higher end of the first sorted set that has any, and return its key and them.",
-		Arity:   -4, Flags: command.Write, Keys: CountedKeys("RW ACCESS DELETE", 1),
+		Arity:   -4, Flags: command.Write, Keys: command.CountedKeys("RW ACCESS DELETE", 1),
 		Args:  []command.Arg{command.Integer("numkeys"), command.Key("key").Multi(), command.OneOf("where", command.Tok("MIN"), command.Tok("MAX")), command.Integer("count").After("COUNT").Opt()},
 		Reply: command.ReplyArray | command.ReplyNull, Handler: zmpop,
 	},
@@ -248,14 +248,14 @@ var zsetCommands = []*command.Command{
 	{
 		Name: "zunion", Group: command.GroupSortedSet, Since: "6.2.0", Complexity: "O(n + m log m) for n members in all sets and m in the result",
 		Summary: "Return the union of sorted sets.",
-		Arity:   -3, Flags: command.ReadOnly, Keys: CountedKeys("RO ACCESS", 1),
+		Arity:   -3, Flags: command.ReadOnly, Keys: command.CountedKeys("RO ACCESS", 1),
 		Args:  []command.Arg{command.Integer("numkeys"), command.Key("key").Multi(), weightsArg, aggregateArg, command.Tok("WITHSCORES").Opt()},
 		Reply: command.ReplyArray, Handler: combine(union),
 	},
 	{
 		Name: "zunionstore", Group: command.GroupSortedSet, Since: "2.0.0", Complexity: "O(n + m log m) for n members in all sets and m in the result",
 		Summary: "Store the union of sorted sets at a key, and return the number of its members.",
-		Arity:   -4, Flags: command.Write | command.DenyOOM, Keys: slices.Concat(command.Keys("OW UPDATE", 1, 1, 1), CountedKeys("RO ACCESS", 2)),
+		Arity:   -4, Flags: command.Write | command.DenyOOM, Keys: slices.Concat(command.Keys("OW UPDATE", 1, 1, 1), command.CountedKeys("RO ACCESS", 2)),
 		Args:  []command.Arg{command.Key("destination"), command.Integer("numkeys"), command.Key("key").Multi(), weightsArg, aggregateArg},
 		Reply: command.ReplyInteger, Handler: combineStore(union),
 	},
@@ -263,11 +263,6 @@ var zsetCommands = []*command.Command{
 
 // limitArg declares how a range is cut.
 var limitArg = command.Block("offset_count", command.Integer("offset"), command.Integer("count")).After("LIMIT").Opt()
-
-// CountedKeys declares keys whose number stands before them, at an argument index.
-func CountedKeys(access string, numKeys int) []command.KeySpec {
-	return []command.KeySpec{{Access: access, Begin: numKeys, KeyNum: true, Step: 1}}
-}
 
 // weightsArg and aggregateArg declare how the scores of several sorted sets become one.
 var (

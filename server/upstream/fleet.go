@@ -29,6 +29,8 @@ type fleet struct {
 	runs      [Slots / slotRun]atomic.Pointer[node] // who has all slots of a run; nil: look at slots
 	turn      atomic.Uint32                         // counts the calls for any primary
 
+	askingRefusing atomic.Bool // askRefusing runs
+
 	owning    sync.Mutex     // one change of slots and runs at a time
 	looking   sync.Mutex     // one look at a time
 	failovers failovers      // that Sentinels have told of; guarded by looking, and so are

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"headgate/internal/respcmd"
 )
 
 // greeting is what a server tells of itself in reply to HELLO.
@@ -206,10 +208,10 @@ func (n *node) handshake(ctx context.Context, conn net.Conn, key linkKey) (*gree
 	if err := conn.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	request := appendCommand(nil, append(append([]string{"HELLO", strconv.Itoa(key.proto)}, n.credentials(key)...), "SETNAME", clientName)...)
+	request := respcmd.Append(nil, append(append([]string{"HELLO", strconv.Itoa(key.proto)}, n.credentials(key)...), "SETNAME", clientName)...)
 	replies := 1
 	if key.db != 0 {
-		request = appendCommand(request, "SELECT", strconv.Itoa(key.db))
+		request = respcmd.Append(request, "SELECT", strconv.Itoa(key.db))
 		replies++
 	}
 	_, failed := conn.Write(request)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"headgate/internal/respcmd"
 )
 
 // linkKey is what sets a node's connections apart.
@@ -313,7 +315,7 @@ func (l *link) teach(s *Script, must bool) (before int) {
 	if !must && (!s.Own || !l.own || slices.Contains(l.known, s)) || slices.Contains(l.loaded, s) {
 		return 0
 	}
-	l.out = appendCommand(l.out, "SCRIPT", "LOAD", s.Text)
+	l.out = respcmd.Append(l.out, "SCRIPT", "LOAD", s.Text)
 	l.loaded = append(l.loaded, s)
 	if s.Own && !slices.Contains(l.known, s) { // if it cannot be loaded, a call that misses it tells why
 		l.known = append(l.known, s)

@@ -114,7 +114,9 @@ func (f *fleet) look(ctx context.Context) error {
 		}
 		err := f.askNode(n)
 		if err == nil {
-			go f.askRefusing()
+			if f.askingRefusing.CompareAndSwap(false, true) {
+				go f.askRefusing()
+			}
 			return nil
 		}
 		failures = append(failures, nodeError(n, err))
@@ -128,6 +130,7 @@ func (f *fleet) look(ctx context.Context) error {
 // askRefusing asks nodes again, at most witnessesMax, that have refused a connection: no call is sent to a replica, which would count as refusing for as
 // long as it is one.
 func (f *fleet) askRefusing() {
+	defer f.askingRefusing.Store(false)
 	asked := 0
 	for _, n := range f.all() {
 		if n.refusals.connection.Load() == nil {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"headgate/internal/respcmd"
 )
 
 // sentinelGrace is how long the other Sentinels are waited for once there are answers to act on: those whose machines are gone cost a look no more.
@@ -148,11 +150,11 @@ func (f *fleet) askSentinel(ctx context.Context, addr string) (primary string, e
 		if user == "" {
 			user = "default"
 		}
-		request = appendCommand(request, "AUTH", user, f.cfg.Password)
+		request = respcmd.Append(request, "AUTH", user, f.cfg.Password)
 		replies++
 	}
-	request = appendCommand(request, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", f.cfg.Master)
-	request = appendCommand(request, "SENTINEL", "MASTER", f.cfg.Master)
+	request = respcmd.Append(request, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", f.cfg.Master)
+	request = respcmd.Append(request, "SENTINEL", "MASTER", f.cfg.Master)
 	if _, err := conn.Write(request); err != nil {
 		return "", 0, errors.New(reason(err))
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"headgate/internal/number"
+	"headgate/internal/respcmd"
 )
 
 // value is a reply to one of this package's own commands.
@@ -99,21 +100,7 @@ func readValues(r io.Reader, n int, limit int) (values []value, err error) {
 }
 
 // command returns a command's RESP.
-func command(args ...string) []byte { return appendCommand(nil, args...) }
-
-func appendCommand(dst []byte, args ...string) []byte {
-	dst = append(dst, '*')
-	dst = number.AppendInt(dst, int64(len(args)))
-	dst = append(dst, "\r\n"...)
-	for _, arg := range args {
-		dst = append(dst, '$')
-		dst = number.AppendInt(dst, int64(len(arg)))
-		dst = append(dst, "\r\n"...)
-		dst = append(dst, arg...)
-		dst = append(dst, "\r\n"...)
-	}
-	return dst
-}
+func command(args ...string) []byte { return respcmd.Append(nil, args...) }
 
 // firstLine is the first line of a reply as text, without its kind and end, and cut where it is very long.
 func firstLine(reply []byte) string {

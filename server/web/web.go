@@ -36,13 +36,13 @@ type Access uint8
 const (
 	Open    Access = iota // for everybody: it tells of nothing but the server's health
 	Guarded               // asks for the password, if there is one
-	Private               // shows keys: asks for the password, and without one only tells those whom Options.Trusts
+	Private               // shows keys: asks for the password, and without one is only for peers that Options.Refuses does not refuse
 )
 
 // Options are what the port needs to know. The functions are called for each request, from any goroutine.
 type Options struct {
 	Credentials func(Access) (user, password string) // of Guarded or Private pages; an empty password means that none is asked for
-	Trusts      func(peer netip.Addr) (why string)   // why a peer may not see a Private page without a password, or ""
+	Refuses     func(peer netip.Addr) (why string)   // why a peer may not see a Private page without a password, or ""
 	Log         *slog.Logger
 }
 
@@ -150,7 +150,7 @@ func (s *Server) admits(w http.ResponseWriter, r *http.Request, access Access) b
 		refuse(w, http.StatusForbidden, "the peer has no address")
 		return false
 	}
-	if why := s.options.Trusts(peer.Addr().Unmap()); why != "" {
+	if why := s.options.Refuses(peer.Addr().Unmap()); why != "" {
 		refuse(w, http.StatusForbidden, why)
 		return false
 	}

@@ -24,8 +24,8 @@ func newServer(o Options) *Server {
 	if o.Credentials == nil {
 		o.Credentials = func(Access) (string, string) { return "", "" }
 	}
-	if o.Trusts == nil {
-		o.Trusts = func(netip.Addr) string { return "" }
+	if o.Refuses == nil {
+		o.Refuses = func(netip.Addr) string { return "" }
 	}
 	s := New(o)
 	for path, access := range map[string]Access{"/open": Open, "/guarded": Guarded, "/private": Private} {
@@ -98,7 +98,7 @@ func TestAccess(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newServer(Options{
 				Credentials: func(Access) (string, string) { return user, tt.set },
-				Trusts: func(peer netip.Addr) string {
+				Refuses: func(peer netip.Addr) string {
 					if peer.IsLoopback() {
 						return ""
 					}

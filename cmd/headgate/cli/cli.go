@@ -111,9 +111,12 @@ func (c *Client) call(words []string) error {
 		return err
 	}
 	v, err := c.session.ask(words)
-	for err == nil {
+	for left := c.session.replies(words); err == nil; {
 		c.print(words, &v)
-		if v.IsError() || v.Kind != '>' && !streams(words) {
+		if v.Kind != '>' || unsubscribes(words) { // any other push is no reply
+			left--
+		}
+		if v.IsError() || left == 0 {
 			break
 		}
 		v, err = c.session.read()
@@ -131,6 +134,11 @@ func (c *Client) call(words []string) error {
 // streams reports whether a command is answered by messages without an end.
 func streams(words []string) bool {
 	return slices.Contains([]string{"MONITOR", "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"}, strings.ToUpper(words[0]))
+}
+
+// unsubscribes reports whether a command is answered once for each channel that it names, by pushes in RESP3.
+func unsubscribes(words []string) bool {
+	return slices.Contains([]string{"UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"}, strings.ToUpper(words[0]))
 }
 
 // plain are the commands whose replies are texts of several lines, which are printed without quotes.

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/internal/reply"
 )
 
 func TestOptions(t *testing.T) {
@@ -154,5 +156,61 @@ func TestLastWordsOfAServer(t *testing.T) {
 		}
 		require.NoError(t, err)
 		require.Equal(t, "ERR max number of clients reached", v.Text)
+	}
+}
+
+// TestReplies: a command that names channels to leave is answered once for each, by pushes in RESP3.
+func TestReplies(t *testing.T) {
+	for words, want := range map[string]int{"GET k": 1, "MONITOR": -1, "psubscribe a": -1, "UNSUBSCRIBE": 1, "unsubscribe a": 1, "SUNSUBSCRIBE a b c": 3} {
+		require.Equal(t, want, (&session{}).replies(strings.Fields(words)), words)
+		require.Equal(t, 1, (&session{queuing: true}).replies(strings.Fields(words)), words)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	go func() {
+		conn, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = conn.Read(make([]byte, 512))
+		_, _ = io.WriteString(conn, ">3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:0\r\n>3\r\n$11\r\nunsubscribe\r\n$1\r\nb\r\n:0\r\n")
+		_, _ = conn.Read(make([]byte, 512)) // until the client leaves
+	}()
+	var out strings.Builder
+	require.NoError(t, (&Client{Options: &Options{Network: "tcp", Address: ln.Addr().String(), Command: []string{"UNSUBSCRIBE", "a", "b"}}, Out: &out}).Run())
+	require.Equal(t, 2, strings.Count(out.String(), "unsubscribe"), out.String())
+}
+
+// TestSessionsFollow what changes the database and the transaction that the prompt shows.
+func TestSessionsFollow(t *testing.T) {
+	s := session{o: &Options{Address: "a"}, conn: &net.TCPConn{}}
+	ok, queued, failed := reply.Value{Kind: '+', Text: "OK"}, reply.Value{Kind: '+', Text: "QUEUED"}, reply.Value{Kind: '-', Text: "ERR DB index is out of range"}
+	for _, step := range []struct {
+		words  string
+		v      reply.Value
+		prompt string
+	}{
+		{"SELECT 3", ok, "a[3]> "},
+		{"MULTI", ok, "a[3](TX)> "},
+		{"SELECT 5", queued, "a[3](TX)> "},
+		{"DISCARD", ok, "a[3]> "},
+		{"MULTI", ok, "a[3](TX)> "},
+		{"GET k", queued, "a[3](TX)> "},
+		{"select 5", queued, "a[3](TX)> "},
+		{"SELECT 99", queued, "a[3](TX)> "},
+		{"EXEC", reply.Value{Kind: '*', Items: []reply.Value{{Kind: '$', Text: "v"}, ok, failed}}, "a[5]> "},
+		{"MULTI", ok, "a[5](TX)> "},
+		{"SELECT 6", queued, "a[5](TX)> "},
+		{"EXEC", reply.Value{Kind: '*', Null: true}, "a[5]> "},
+		{"MULTI", ok, "a[5](TX)> "},
+		{"EXEC", reply.Value{Kind: '-', Text: "EXECABORT …"}, "a[5]> "},
+		{"MULTI", ok, "a[5](TX)> "},
+		{"RESET", reply.Value{Kind: '+', Text: "RESET"}, "a> "},
+		{"SELECT 99", failed, "a> "},
+	} {
+		s.follow(strings.Fields(step.words), &step.v)
+		require.Equal(t, step.prompt, s.prompt(), step.words)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"headgate/internal/reply"
+	"headgate/internal/respcmd"
 )
 
 // dialTimeout is how long the server may take to accept, to shake hands and to authenticate.
@@ -23,9 +24,10 @@ const lastWordsTimeout = time.Second
 type session struct {
 	o       *Options
 	conn    net.Conn // nil: there is none
-	replies *bufio.Reader
+	input   *bufio.Reader
 	db      int
-	queuing bool // a transaction is open
+	queuing bool // a transaction is open, and has so far queued these commands
+	queued  [][]string
 	heard   bool // the server has answered something since it was connected to
 }
 
@@ -48,7 +50,7 @@ func (s *session) connect() error {
 		}
 		conn = secured
 	}
-	s.conn, s.replies, s.queuing = conn, bufio.NewReader(conn), false
+	s.conn, s.input, s.queuing, s.queued = conn, bufio.NewReader(conn), false, nil
 	for _, command := range s.greeting() {
 		v, err := s.ask(command)
 		if err != nil {
@@ -113,7 +115,7 @@ func (s *session) close() {
 
 // ask sends a command and reads one reply. After an error the session has no connection.
 func (s *session) ask(words []string) (reply.Value, error) {
-	if _, err := s.conn.Write(reply.AppendCommand(nil, words...)); err != nil {
+	if _, err := s.conn.Write(respcmd.Append(nil, words...)); err != nil {
 		return s.lastWords(err)
 	}
 	return s.read()
@@ -123,7 +125,7 @@ func (s *session) ask(words []string) (reply.Value, error) {
 func (s *session) lastWords(unsent error) (reply.Value, error) {
 	defer s.close()
 	_ = s.conn.SetReadDeadline(time.Now().Add(lastWordsTimeout))
-	if v, err := reply.Read(s.replies); err == nil && v.IsError() {
+	if v, err := reply.Read(s.input); err == nil && v.IsError() {
 		return v, nil
 	}
 	return reply.Value{}, unsent
@@ -131,12 +133,25 @@ func (s *session) lastWords(unsent error) (reply.Value, error) {
 
 // read reads one reply.
 func (s *session) read() (reply.Value, error) {
-	v, err := reply.Read(s.replies)
+	v, err := reply.Read(s.input)
 	if err != nil {
 		s.close()
 	}
 	s.heard = s.heard || err == nil
 	return v, err
+}
+
+// replies returns how many replies a command has, or -1 for one whose replies have no end.
+func (s *session) replies(words []string) int {
+	switch {
+	case s.queuing:
+		return 1
+	case streams(words):
+		return -1
+	case unsubscribes(words):
+		return max(1, len(words)-1)
+	}
+	return 1
 }
 
 // follow notes what a command that was answered has changed of the session.
@@ -145,12 +160,22 @@ func (s *session) follow(words []string, v *reply.Value) {
 		return
 	}
 	switch name := strings.ToUpper(words[0]); {
+	case v.Text == "QUEUED":
+		s.queued = append(s.queued, words)
 	case name == "SELECT" && len(words) == 2 && v.Text == "OK":
 		s.db, _ = strconv.Atoi(words[1])
 	case name == "MULTI":
 		s.queuing = true
-	case name == "EXEC" || name == "DISCARD" || name == "RESET":
-		s.queuing = false
+	case name == "EXEC":
+		queued := s.queued
+		s.queuing, s.queued = false, nil
+		for i := range min(len(queued), len(v.Items)) {
+			s.follow(queued[i], &v.Items[i])
+		}
+	case name == "DISCARD":
+		s.queuing, s.queued = false, nil
+	case name == "RESET":
+		s.queuing, s.queued, s.db = false, nil, 0
 	}
 }
 

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"headgate/internal/respcmd"
 	"headgate/server/limiter"
 	"headgate/throttle"
 )
@@ -85,7 +86,7 @@ func (a *asked) appendArguments(dst []byte, nowMs int64) []byte {
 		dst = appendNumber(dst, p.Window)
 		dst = appendFlag(dst, r.HasMember)
 		if r.HasMember {
-			dst = appendBulk(dst, r.Member)
+			dst = respcmd.AppendBulk(dst, r.Member)
 		}
 		return dst
 	}
@@ -98,20 +99,20 @@ func (a *asked) appendArguments(dst []byte, nowMs int64) []byte {
 
 // appendLease appends the arguments of the lease family.
 func (a *asked) appendLease(dst []byte, cost, room, ttl int64, id []byte, named bool) []byte {
-	dst = appendText(dst, actionNames[a.action])
+	dst = respcmd.AppendBulk(dst, actionNames[a.action])
 	dst = appendNumber(dst, cost)
 	dst = appendNumber(dst, room)
 	dst = appendNumber(dst, ttl)
-	dst = appendBulk(dst, id)
+	dst = respcmd.AppendBulk(dst, id)
 	return appendFlag(dst, named)
 }
 
 // appendFlag appends 1 or 0.
 func appendFlag(dst []byte, set bool) []byte {
 	if set {
-		return appendText(dst, "1")
+		return respcmd.AppendBulk(dst, "1")
 	}
-	return appendText(dst, "0")
+	return respcmd.AppendBulk(dst, "0")
 }
 
 // costs returns what a call costs, and how much may be used for it to pass, both cut to what doubles are exact with: no state that a script
@@ -135,15 +136,15 @@ const calendarEnds = 4
 func appendWindow(dst []byte, p *limiter.Policy, nowMs int64) []byte {
 	switch {
 	case p.Calendar != 0:
-		dst = appendText(dst, "ends")
+		dst = respcmd.AppendBulk(dst, "ends")
 		for _, end := range endsAround(p, nowMs) {
 			dst = appendNumber(dst, end)
 		}
 		return dst
 	case p.Aligned:
-		dst = appendText(dst, "aligned")
+		dst = respcmd.AppendBulk(dst, "aligned")
 	default:
-		dst = appendText(dst, "first")
+		dst = respcmd.AppendBulk(dst, "first")
 	}
 	return appendNumber(dst, p.Window)
 }

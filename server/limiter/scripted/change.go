@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"headgate/internal/number"
+	"headgate/internal/respcmd"
 	"headgate/server/limiter"
 	"headgate/throttle"
 )
@@ -84,10 +85,10 @@ func (a *asked) readEntries(r *reply, n int) {
 // command appends a command of a key to the changes.
 func (e *exchange) command(key int, name string, words ...[]byte) {
 	e.changes = appendNumber(e.changes, int64(2+len(words)))
-	e.changes = appendText(e.changes, name)
+	e.changes = respcmd.AppendBulk(e.changes, name)
 	e.changes = appendNumber(e.changes, int64(key))
 	for _, word := range words {
-		e.changes = appendBulk(e.changes, word)
+		e.changes = respcmd.AppendBulk(e.changes, word)
 	}
 	e.words += 3 + len(words)
 }

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"headgate/internal/respcmd"
 	"headgate/server/limiter"
 	"headgate/throttle"
 )
@@ -86,7 +87,7 @@ func (e *exchange) call(dst []byte, s *Script, to stage, args int) []byte {
 	e.script, e.stage = s, to
 	dst = appendCall(dst, s, e.Inline, len(e.list), args)
 	for _, a := range e.list {
-		dst = appendBulk(dst, a.key)
+		dst = respcmd.AppendBulk(dst, a.key)
 	}
 	return dst
 }
@@ -96,8 +97,8 @@ func (e *exchange) Next(dst []byte) []byte {
 	if e.stage == swapping {
 		dst = e.call(dst, swapScript, swapping, 2*len(e.list)+e.words)
 		for _, a := range e.list {
-			dst = appendText(dst, kindName(a))
-			dst = appendBulk(dst, a.digest)
+			dst = respcmd.AppendBulk(dst, kindName(a))
+			dst = respcmd.AppendBulk(dst, a.digest)
 		}
 		return append(dst, e.changes...)
 	}
@@ -108,7 +109,7 @@ func (e *exchange) Next(dst []byte) []byte {
 func (e *exchange) load(dst []byte) []byte {
 	dst = e.call(dst, loadScript, loading, len(e.list))
 	for _, a := range e.list {
-		dst = appendText(dst, kindName(a))
+		dst = respcmd.AppendBulk(dst, kindName(a))
 	}
 	return dst
 }

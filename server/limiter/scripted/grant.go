@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"headgate/internal/number"
+	"headgate/internal/respcmd"
 	"headgate/server/limiter"
 	"headgate/throttle"
 )
@@ -117,7 +118,7 @@ func (g *Grant) askRate(dst []byte, use func(cost int64) bool) []byte {
 		}
 	}
 	g.others = others
-	return appendBulk(dst, others)
+	return respcmd.AppendBulk(dst, others)
 }
 
 // Answer takes the reply. The error is one for a client, of type limiter.Error, or ErrMalformed. The reply is not kept.

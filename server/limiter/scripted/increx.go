@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"headgate/internal/number"
+	"headgate/internal/respcmd"
 	"headgate/server/limiter"
 	"headgate/throttle"
 )
@@ -35,13 +36,13 @@ func appendIncrex(dst []byte, x *limiter.Increx) []byte {
 	dst = appendFlag(dst, x.Saturate)
 	switch {
 	case x.Persist:
-		dst = appendText(dst, "never")
+		dst = respcmd.AppendBulk(dst, "never")
 	case !x.Expires:
-		dst = appendText(dst, "keep")
+		dst = respcmd.AppendBulk(dst, "keep")
 	case x.Relative:
-		dst = appendText(dst, "in")
+		dst = respcmd.AppendBulk(dst, "in")
 	default:
-		dst = appendText(dst, "at")
+		dst = respcmd.AppendBulk(dst, "at")
 	}
 	dst = appendNumber(dst, x.TimeMs)
 	return appendFlag(dst, x.Absent)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"headgate/internal/number"
+	"headgate/internal/respcmd"
 	"headgate/throttle"
 )
 
@@ -48,7 +49,7 @@ func (w *PlainWriter) Ask(p *Plain, dst, key []byte, cell *throttle.GCRA, quanti
 		return dst[:0], false
 	}
 	p.cell, p.quantity = w.cell, w.quantity
-	dst = appendHeader(dst[:0], '$', int64(len(key)))
+	dst = respcmd.AppendHeader(dst[:0], '$', int64(len(key)))
 	p.from, p.to = uint32(len(dst)), uint32(len(dst)+len(key))
 	dst = append(dst, key...)
 	return append(dst, w.tail...), true
@@ -118,13 +119,13 @@ func WholeReply(dst, common, text []byte) []byte {
 	if state == nil && code == codeLeft {
 		elements = 3
 	}
-	dst = append(appendHeader(dst, '*', elements), times...)
-	dst = appendHeader(dst, ':', code)
+	dst = append(respcmd.AppendHeader(dst, '*', elements), times...)
+	dst = respcmd.AppendHeader(dst, ':', code)
 	switch {
 	case state != nil:
-		dst = appendBulk(dst, state)
+		dst = respcmd.AppendBulk(dst, state)
 	case elements == 4:
-		dst = appendHeader(dst, '$', -1)
+		dst = respcmd.AppendHeader(dst, '$', -1)
 	}
 	return dst
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"headgate/internal/number"
+	"headgate/internal/respcmd"
 	"headgate/server/limiter"
 )
 
@@ -42,7 +43,7 @@ func (q *Question) appendReset(dst []byte) []byte {
 	q.script, q.stage = resetScript, deciding
 	dst = appendCall(dst, resetScript, q.Inline, len(w.keys), w.count)
 	for _, key := range w.keys {
-		dst = appendBulk(dst, key)
+		dst = respcmd.AppendBulk(dst, key)
 	}
 	return append(dst, w.numbers...)
 }
@@ -76,7 +77,7 @@ func (q *Question) resetAnswer(text []byte) (Outcome, error) {
 		if !ok || n.IsInf() {
 			return Done, limiter.ErrWrongType
 		}
-		w.numbers = appendBulk(w.numbers, held)
+		w.numbers = respcmd.AppendBulk(w.numbers, held)
 		w.count++
 	}
 	if q.tries++; q.tries == maxTries {

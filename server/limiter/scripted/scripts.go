@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"sync"
+
+	"headgate/internal/respcmd"
 )
 
 //go:embed *.lua
@@ -121,5 +123,5 @@ func (s *Script) assemble() {
 	s.text = strings.Join(parts, "") // every gateway holds it, so nothing is left over
 	sum := sha1.Sum([]byte(s.text))  //nolint:gosec // see above
 	s.sha = hex.EncodeToString(sum[:])
-	s.bySHA = appendText(appendText(nil, "EVALSHA"), s.sha)
+	s.bySHA = respcmd.AppendBulk(respcmd.AppendBulk(nil, "EVALSHA"), s.sha)
 }

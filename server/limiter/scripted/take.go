@@ -1,6 +1,9 @@
 package scripted
 
-import "headgate/server/limiter"
+import (
+	"headgate/internal/respcmd"
+	"headgate/server/limiter"
+)
 
 // Take is several limiters' calls that are charged together or not at all, as RL.TAKE's: all keys are in one slot, and different from each other.
 // It is reused as a Question is.
@@ -81,7 +84,7 @@ func (t *Take) Ask(dst []byte) []byte {
 	dst = t.call(dst, takeScript, deciding, words)
 	dst = appendFlag(dst, !t.Peek)
 	for _, a := range t.list {
-		dst = appendText(dst, parts[a.family])
+		dst = respcmd.AppendBulk(dst, parts[a.family])
 		dst = appendNumber(dst, int64(a.arguments()))
 		dst = a.appendArguments(dst, t.NowMs)
 	}
@@ -231,7 +234,7 @@ func (t *Take) AskGiveBack(dst []byte) []byte {
 	dst = appendCall(dst, giveBackScript, t.Inline, t.given, 5*t.given)
 	for _, p := range t.pairs {
 		if p.charged.made {
-			dst = appendBulk(dst, p.asked.key)
+			dst = respcmd.AppendBulk(dst, p.asked.key)
 		}
 	}
 	for _, p := range t.pairs {
@@ -259,16 +262,16 @@ func (p *Pair) appendGiveBack(dst []byte) []byte {
 	case ofLog:
 		return appendPart(dst, "stamped", ms, a.first, a.last, cost)
 	case ofLease:
-		dst = appendText(dst, "entry")
+		dst = respcmd.AppendBulk(dst, "entry")
 		dst = appendNumber(dst, ms+p.Policy.Window)
-		dst = appendBulk(dst, a.drawn[:])
+		dst = respcmd.AppendBulk(dst, a.drawn[:])
 		return appendNumber(appendNumber(dst, 0), 0)
 	}
 	return appendPart(dst, "nothing", 0, 0, 0, 0)
 }
 
 func appendPart(dst []byte, name string, arguments ...int64) []byte {
-	dst = appendText(dst, name)
+	dst = respcmd.AppendBulk(dst, name)
 	for _, n := range arguments {
 		dst = appendNumber(dst, n)
 	}

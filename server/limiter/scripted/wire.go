@@ -2,48 +2,28 @@ package scripted
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 
 	"headgate/internal/number"
+	"headgate/internal/respcmd"
 	"headgate/server/limiter"
 )
 
 // ErrMalformed means that a reply is none that the script gives.
 var ErrMalformed = errors.New("scripted: the reply is none of this script's")
 
-// appendBulk appends an argument to a request.
-func appendBulk(dst, arg []byte) []byte {
-	dst = appendHeader(dst, '$', int64(len(arg)))
-	dst = append(dst, arg...)
-	return append(dst, '\r', '\n')
-}
-
-// appendText is appendBulk for a string.
-func appendText(dst []byte, arg string) []byte {
-	dst = appendHeader(dst, '$', int64(len(arg)))
-	dst = append(dst, arg...)
-	return append(dst, '\r', '\n')
-}
-
 // appendNumber appends an argument that is a whole number.
 func appendNumber(dst []byte, n int64) []byte {
 	var digits [20]byte
-	return appendBulk(dst, number.AppendInt(digits[:0], n))
-}
-
-func appendHeader(dst []byte, kind byte, n int64) []byte {
-	dst = append(dst, kind)
-	dst = strconv.AppendInt(dst, n, 10)
-	return append(dst, '\r', '\n')
+	return respcmd.AppendBulk(dst, number.AppendInt(digits[:0], n))
 }
 
 // appendCall appends the beginning of a call of a script: with so many keys, of which the caller appends each, and so many arguments, which
 // follow these. inline has it name the script by its text.
 func appendCall(dst []byte, s *Script, inline bool, keys, args int) []byte {
-	dst = appendHeader(dst, '*', int64(3+keys+args))
+	dst = respcmd.AppendHeader(dst, '*', int64(3+keys+args))
 	if inline {
-		dst = appendText(appendText(dst, "EVAL"), s.Text())
+		dst = respcmd.AppendBulk(respcmd.AppendBulk(dst, "EVAL"), s.Text())
 	} else {
 		dst = append(dst, s.made().bySHA...)
 	}

@@ -22,15 +22,15 @@ import (
 )
 
 var (
-	doorTime      = flag.Duration("doors", 0, "measure what decisions over gRPC and HTTP cost, each way for so long in each round")
-	doorRounds    = flag.Int("doors.rounds", 5, "rounds, in each of which all ways take turns")
-	doorClients   = flag.Int("doors.clients", 50, "connections, with one request at a time on each")
-	doorRatelimit = flag.String("doors.ratelimit", "", "program of envoyproxy/ratelimit to measure as well; see `make doors`")
+	endpointTime      = flag.Duration("endpoints", 0, "measure what decisions over gRPC and HTTP cost, each way for so long in each round")
+	endpointRounds    = flag.Int("endpoints.rounds", 5, "rounds, in each of which all ways take turns")
+	endpointClients   = flag.Int("endpoints.clients", 50, "connections, with one request at a time on each")
+	endpointRatelimit = flag.String("endpoints.ratelimit", "", "program of envoyproxy/ratelimit to measure as well; see `make api-bench`")
 )
 
 const (
-	doorKeys = 100_000
-	doorRule = "domain: bench\ndescriptors:\n  - key: user\n    rate_limit:\n      unit: minute\n      requests_per_unit: 30\n"
+	endpointKeys = 100_000
+	endpointRule = "domain: bench\ndescriptors:\n  - key: user\n    rate_limit:\n      unit: minute\n      requests_per_unit: 30\n"
 )
 
 // plainVariable has this test's program be the least HTTP server that Go's library makes, on the address that it holds.
@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A door is where a decision is asked for.
-type door struct {
+// An endpoint is where a decision is asked for.
+type endpoint struct {
 	name    string
 	servers []*harness.Server // all that take part in it
 	ask     func(ctx context.Context, worker, key int) error
@@ -62,29 +62,29 @@ type passage struct {
 // cost is the processor time of a decision in µs.
 func (p passage) cost() float64 { return float64(p.cpu.Nanoseconds()) / 1000 / p.decisions }
 
-// TestDoorCosts measures, in one run in which they take turns, the processor time of a decision over gRPC, beside envoyproxy/ratelimit and its redis-server;
-// and of a check over HTTP, beside a server that answers 200 to everything. Without -doors it only shows that all of it works. The clients' own time does not
+// TestEndpointCosts measures, in one run in which they take turns, the processor time of a decision over gRPC, beside envoyproxy/ratelimit and its redis-server;
+// and of a check over HTTP, beside a server that answers 200 to everything. Without -endpoints it only shows that all of it works. The clients' own time does not
 // count.
-func TestDoorCosts(t *testing.T) {
+func TestEndpointCosts(t *testing.T) {
 	if harness.SubjectIsReference(t) {
-		t.Skip("redis-server has no such doors")
+		t.Skip("redis-server has no such endpoints")
 	}
-	length, rounds := *doorTime, *doorRounds
+	length, rounds := *endpointTime, *endpointRounds
 	if length == 0 {
 		length, rounds = 50*time.Millisecond, 1
 	}
-	compareDoors(t, rateDoors(t), length, rounds)
-	compareDoors(t, checkDoors(t), length, rounds)
+	compareEndpoints(t, rateEndpoints(t), length, rounds)
+	compareEndpoints(t, checkEndpoints(t), length, rounds)
 }
 
-// compareDoors measures doors in turn and prints what they cost, the first as parts of each.
-func compareDoors(t *testing.T, doors []door, length time.Duration, rounds int) {
+// compareEndpoints measures endpoints in turn and prints what they cost, the first as parts of each.
+func compareEndpoints(t *testing.T, endpoints []endpoint, length time.Duration, rounds int) {
 	t.Helper()
-	passages := make([][]passage, len(doors))
+	passages := make([][]passage, len(endpoints))
 	for round := range rounds {
-		for turn := range doors {
-			i := (round + turn) % len(doors)
-			passages[i] = append(passages[i], doors[i].measure(t, *doorClients, length))
+		for turn := range endpoints {
+			i := (round + turn) % len(endpoints)
+			passages[i] = append(passages[i], endpoints[i].measure(t, *endpointClients, length))
 		}
 	}
 	of := func(i int, value func(p passage) float64) float64 {
@@ -95,17 +95,17 @@ func compareDoors(t *testing.T, doors []door, length time.Duration, rounds int) 
 		return median(all)
 	}
 	var table strings.Builder
-	table.WriteString("| door | a second | µs of processors | the first's part | p50, µs | p99, µs |\n|---|---|---|---|---|---|\n")
-	for i, d := range doors {
+	table.WriteString("| endpoint | a second | µs of processors | the first's part | p50, µs | p99, µs |\n|---|---|---|---|---|---|\n")
+	for i, d := range endpoints {
 		part := of(0, passage.cost) / max(of(i, passage.cost), 1e-9)
 		fmt.Fprintf(&table, "| %s | %s | %.1f | %.2f | %.0f | %.0f |\n", d.name, thousands(of(i, func(p passage) float64 { return p.decisions / p.seconds })), of(i, passage.cost), part,
 			of(i, func(p passage) float64 { return float64(p.p50) / 1000 }), of(i, func(p passage) float64 { return float64(p.p99) / 1000 }))
 	}
-	t.Logf("%d clients, medians of %d rounds of %s\n%s", *doorClients, rounds, length, table.String())
+	t.Logf("%d clients, medians of %d rounds of %s\n%s", *endpointClients, rounds, length, table.String())
 }
 
 // measure has decisions made for a time.
-func (d door) measure(t *testing.T, workers int, length time.Duration) (p passage) {
+func (d endpoint) measure(t *testing.T, workers int, length time.Duration) (p passage) {
 	t.Helper()
 	used := func() (cpu time.Duration) {
 		for _, s := range d.servers {
@@ -123,7 +123,7 @@ func (d door) measure(t *testing.T, workers int, length time.Duration) (p passag
 		running.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(i)))
 			for last := began; errs[i] == nil && last.Sub(began) < length; {
-				errs[i] = d.ask(ctx, i, random.IntN(doorKeys))
+				errs[i] = d.ask(ctx, i, random.IntN(endpointKeys))
 				now := time.Now()
 				took[i] = append(took[i], now.Sub(last))
 				last = now
@@ -141,18 +141,18 @@ func (d door) measure(t *testing.T, workers int, length time.Duration) (p passag
 	return p
 }
 
-// rateDoors are headgate's rate limit service, and envoyproxy/ratelimit as its documents advise, if there is one.
-func rateDoors(t *testing.T) []door {
+// rateEndpoints are headgate's rate limit service, and envoyproxy/ratelimit as its documents advise, if there is one.
+func rateEndpoints(t *testing.T) []endpoint {
 	t.Helper()
 	root := t.TempDir()
 	rules := filepath.Join(root, "bench", "config")
 	require.NoError(t, os.MkdirAll(rules, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(rules, "bench.yaml"), []byte(doorRule), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(rules, "bench.yaml"), []byte(endpointRule), 0o644))
 	port := harness.FreePort(t)
-	doors := []door{rateDoor("headgate, gRPC", fmt.Sprintf("127.0.0.1:%d", port), harness.Start(t, "--rls-port", strconv.Itoa(port), "--rls-config", rules))}
-	if *doorRatelimit != "" {
+	endpoints := []endpoint{rateEndpoint("headgate, gRPC", fmt.Sprintf("127.0.0.1:%d", port), harness.Start(t, "--rls-port", strconv.Itoa(port), "--rls-config", rules))}
+	if *endpointRatelimit != "" {
 		redis := harness.StartReference(t)
-		service := harness.StartOther(t, *doorRatelimit, func(port int) []string {
+		service := harness.StartOther(t, *endpointRatelimit, func(port int) []string {
 			return []string{
 				"HOST=127.0.0.1", "GRPC_HOST=127.0.0.1", "DEBUG_HOST=127.0.0.1", "GRPC_PORT=" + strconv.Itoa(port),
 				"PORT=" + strconv.Itoa(harness.FreePort(t)), "DEBUG_PORT=" + strconv.Itoa(harness.FreePort(t)),
@@ -161,35 +161,35 @@ func rateDoors(t *testing.T) []door {
 				"RUNTIME_ROOT=" + root, "RUNTIME_SUBDIRECTORY=bench", "RUNTIME_WATCH_ROOT=false", "USE_STATSD=false", "LOG_LEVEL=error",
 			}
 		})
-		doors = append(doors, rateDoor("envoyproxy/ratelimit with redis-server", service.Addr, service, redis))
+		endpoints = append(endpoints, rateEndpoint("envoyproxy/ratelimit with redis-server", service.Addr, service, redis))
 	}
-	return doors
+	return endpoints
 }
 
-func rateDoor(name, addr string, servers ...*harness.Server) door {
-	clients := make([]*grpcClient, *doorClients)
+func rateEndpoint(name, addr string, servers ...*harness.Server) endpoint {
+	clients := make([]*grpcClient, *endpointClients)
 	for i := range clients {
 		clients[i] = newGRPCClient(addr)
 	}
-	return door{name, servers, func(ctx context.Context, worker, key int) error {
+	return endpoint{name, servers, func(ctx context.Context, worker, key int) error {
 		return clients[worker].askRate(ctx, "bench", "user", strconv.Itoa(key))
 	}}
 }
 
-// checkDoors are headgate's check over HTTP, and a server that answers 200 to the same requests.
-func checkDoors(t *testing.T) []door {
+// checkEndpoints are headgate's check over HTTP, and a server that answers 200 to the same requests.
+func checkEndpoints(t *testing.T) []endpoint {
 	t.Helper()
 	port := harness.FreePort(t)
 	headgate := harness.Start(t, "--http-port", strconv.Itoa(port), "--policy", "user", "FIXED", "30", "1m")
 	program, err := os.Executable()
 	require.NoError(t, err)
 	plain := harness.StartOther(t, program, func(port int) []string { return []string{fmt.Sprintf("%s=127.0.0.1:%d", plainVariable, port)} })
-	return []door{checkDoor("headgate, HTTP", fmt.Sprintf("127.0.0.1:%d", port), headgate), checkDoor("Go's net/http, 200", plain.Addr, plain)}
+	return []endpoint{checkEndpoint("headgate, HTTP", fmt.Sprintf("127.0.0.1:%d", port), headgate), checkEndpoint("Go's net/http, 200", plain.Addr, plain)}
 }
 
-func checkDoor(name, addr string, server *harness.Server) door {
-	client := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: *doorClients}}
-	return door{name, []*harness.Server{server}, func(ctx context.Context, _, key int) error {
+func checkEndpoint(name, addr string, server *harness.Server) endpoint {
+	client := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: *endpointClients}}
+	return endpoint{name, []*harness.Server{server}, func(ctx context.Context, _, key int) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/check?policy=user&key=%d", addr, key), nil)
 		if err != nil {
 			return err

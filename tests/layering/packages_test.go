@@ -15,25 +15,25 @@ import (
 	"headgate/tests/internal/harness"
 )
 
-// Who may import whom is written in ARCHITECTURE.md, in the table whose head is houseHead: a row for each package, or for a folder and all
+// Who may import whom is written in ARCHITECTURE.md, in the table whose head is tableHead: a row for each package, or for a folder and all
 // packages in it (`folder/...`), with the rows that it may import. A row imports only what stands below it, so that there is no cycle.
 const (
-	houseHead = "| package | job | may import |"
+	tableHead = "| package | job | may import |"
 	testsOnly = "for tests:" // how the job of a row begins that only tests import
 )
 
-// room is a row of the table.
-type room struct {
+// row is a row of the table.
+type row struct {
 	name      string   // of its first package
 	packages  []string // folders; one that ends with all stands for those below it too
 	forTests  bool
-	mayImport []string // names of rooms
+	mayImport []string // names of rows
 	place     int      // of its row, from the top
 	has       map[string]bool
-	imports   map[string]bool // names of rooms that it imports, but for its tests
+	imports   map[string]bool // names of rows that it imports, but for its tests
 }
 
-type house []*room
+type importTable []*row
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
@@ -46,32 +46,32 @@ func words(cell string) (list []string) {
 
 const all = "/..." // behind the name of a folder: and what is below it
 
-// readHouse reads the table.
-func readHouse(t *testing.T) (h house) {
+// readTable reads it.
+func readTable(t *testing.T) (tab importTable) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(harness.Root(t), "ARCHITECTURE.md"))
 	require.NoError(t, err)
-	_, table, found := strings.Cut(string(text), houseHead+"\n")
-	require.True(t, found, "ARCHITECTURE.md has no table with the head %s", houseHead)
+	_, table, found := strings.Cut(string(text), tableHead+"\n")
+	require.True(t, found, "ARCHITECTURE.md has no table with the head %s", tableHead)
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, line := range strings.Split(table, "\n")[1:] {
 		cells := strings.Split(strings.Trim(line, "|"), "|")
 		require.Len(t, cells, 3, line)
 		packages := words(cells[0])
 		require.NotEmpty(t, packages, line)
-		h = append(h, &room{
-			name: packages[0], packages: packages, mayImport: words(cells[2]), place: len(h),
+		tab = append(tab, &row{
+			name: packages[0], packages: packages, mayImport: words(cells[2]), place: len(tab),
 			forTests: strings.HasPrefix(strings.TrimSpace(cells[1]), testsOnly),
 			has:      map[string]bool{}, imports: map[string]bool{},
 		})
 	}
-	require.NotEmpty(t, h)
-	return h
+	require.NotEmpty(t, tab)
+	return tab
 }
 
-// of returns the room of a folder, and the name in the table that stands for it; nil if there is none.
-func (h house) of(folder string) (found *room, name string) {
-	for _, r := range h {
+// of returns the row of a folder, and the name in the table that stands for it; nil if there is none.
+func (tab importTable) of(folder string) (found *row, name string) {
+	for _, r := range tab {
 		for _, p := range r.packages {
 			above, whole := strings.CutSuffix(p, all)
 			if (folder == above || whole && strings.HasPrefix(folder, above+"/")) && len(above) > len(name) {
@@ -82,35 +82,35 @@ func (h house) of(folder string) (found *room, name string) {
 	return found, name
 }
 
-// named returns the room that has a package.
-func (h house) named(name string) *room {
-	i := slices.IndexFunc(h, func(r *room) bool {
+// named returns the row that has a package.
+func (tab importTable) named(name string) *row {
+	i := slices.IndexFunc(tab, func(r *row) bool {
 		return slices.Contains(r.packages, name) || slices.Contains(r.packages, name+all)
 	})
 	if i < 0 {
 		return nil
 	}
-	return h[i]
+	return tab[i]
 }
 
-// below returns the rooms that a room leads to.
-func (h house) below(r *room, seen map[string]bool) map[string]bool {
+// below returns the rows that a row leads to.
+func (tab importTable) below(r *row, seen map[string]bool) map[string]bool {
 	for _, entry := range r.mayImport {
-		if other := h.named(entry); other != nil && !seen[other.name] {
+		if other := tab.named(entry); other != nil && !seen[other.name] {
 			seen[other.name] = true
-			h.below(other, seen)
+			tab.below(other, seen)
 		}
 	}
 	return seen
 }
 
-// TestHouse: every import is one that the table allows, and everything that the table says is so. A package's tests may also import what is
+// TestImports: every import is one that the table allows, and everything that the table says is so. A package's tests may also import what is
 // further below, and what is for tests; those in a package of their own import what they like.
-func TestHouse(t *testing.T) {
-	h := readHouse(t)
-	h.checkRows(t)
-	sources(t, func(path string) { h.checkFile(t, filepath.ToSlash(path)) })
-	for _, r := range h {
+func TestImports(t *testing.T) {
+	tab := readTable(t)
+	tab.checkRows(t)
+	sources(t, func(path string) { tab.checkFile(t, filepath.ToSlash(path)) })
+	for _, r := range tab {
 		for _, entry := range r.packages {
 			assert.True(t, r.has[strings.TrimSuffix(entry, all)], "ARCHITECTURE.md has a row for %s, and there is no such package", entry)
 		}
@@ -120,19 +120,19 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// cell is what the table should say of a room's imports.
-func (r *room) cell() string {
+// cell is what the table should say of a row's imports.
+func (r *row) cell() string {
 	if len(r.imports) == 0 {
 		return "–"
 	}
 	return "`" + strings.Join(slices.Sorted(maps.Keys(r.imports)), "`, `") + "`"
 }
 
-func (h house) checkRows(t *testing.T) {
+func (tab importTable) checkRows(t *testing.T) {
 	t.Helper()
-	for _, r := range h {
+	for _, r := range tab {
 		for _, entry := range r.mayImport {
-			other := h.named(entry)
+			other := tab.named(entry)
 			if assert.NotNil(t, other, "ARCHITECTURE.md lets %s import %s, which has no row", r.name, entry) {
 				assert.Greater(t, other.place, r.place, "ARCHITECTURE.md lets %s import %s, whose row stands above", r.name, entry)
 			}
@@ -140,22 +140,22 @@ func (h house) checkRows(t *testing.T) {
 	}
 }
 
-func (h house) checkFile(t *testing.T, path string) {
+func (tab importTable) checkFile(t *testing.T, path string) {
 	t.Helper()
 	test := strings.HasSuffix(path, "_test.go")
-	r, name := h.of(filepath.ToSlash(filepath.Dir(path)))
+	r, name := tab.of(filepath.ToSlash(filepath.Dir(path)))
 	if !assert.NotNil(t, r, "ARCHITECTURE.md has no row for the package of %s", path) {
 		return
 	}
 	r.has[name] = true
 	for _, imported := range imports(t, path) {
 		inside, ours := strings.CutPrefix(imported, module+"/")
-		other, name := h.of(inside)
+		other, name := tab.of(inside)
 		switch {
 		case !ours || other == nil || other == r:
 		case test && fromOutside(t, path):
 		case test:
-			assert.True(t, other.forTests || h.below(r, map[string]bool{})[other.name], "%s imports %s, which is not below it", path, imported)
+			assert.True(t, other.forTests || tab.below(r, map[string]bool{})[other.name], "%s imports %s, which is not below it", path, imported)
 		default:
 			r.imports[name] = true
 			assert.Contains(t, r.mayImport, name, "%s imports %s; the row should say %s", path, imported, r.cell())

@@ -11,11 +11,11 @@ const (
 	steady    = 10 * time.Second // a link that has lasted so long ends another story: its end is told, whatever was told before it
 )
 
-// told remembers which errors the log has lately been told of, so that a primary which is away for hours does not fill it.
-type told map[string]time.Time
+// logThrottle remembers which errors the log has lately been told of, so that a primary which is away for hours does not fill it.
+type logThrottle map[string]time.Time
 
 // again reports whether an error has to be told now: its kind has not been for a while.
-func (t told) again(err error, now time.Time) bool {
+func (t logThrottle) again(err error, now time.Time) bool {
 	kind := kindOf(err)
 	if at, known := t[kind]; known && now.Sub(at) < repeatLog {
 		return false
