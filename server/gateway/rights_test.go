@@ -106,12 +106,13 @@ func TestSortOfLimitedUsers(t *testing.T) {
 func TestUserUpstream(t *testing.T) {
 	document, err := os.ReadFile("../../docs/operations.md")
 	require.NoError(t, err)
-	found := regexp.MustCompile(`(?m)^ACL SETUSER gateway (on .*)$`).FindSubmatch(document)
+	found := regexp.MustCompile(`(?m)^redis-cli ACL SETUSER gateway (on .*)$`).FindSubmatch(document)
 	require.NotNil(t, found, "docs/operations.md has no ACL SETUSER gateway")
-	rules := strings.Fields(string(found[1]))
+	text := strings.ReplaceAll(string(found[1]), "'", "")
+	rules := strings.Fields(text)
 	redis := reference.Start(t)
 	owner := dialUnix(t, socketOf(redis))
-	require.Equal(t, "OK", owner.ask("ACL SETUSER gateway "+string(found[1])))
+	require.Equal(t, "OK", owner.ask("ACL SETUSER gateway "+text))
 	_, gate := startGateway(t, "redis+unix://gateway@"+socketOf(redis), func(cfg *config.Config) {
 		cfg.UpstreamPassword = strings.TrimPrefix(rules[1], ">")
 	})
