@@ -12,9 +12,9 @@ import (
 // Sentinels which have missed it do not lead back to the former primary, whenever they are the only ones that answer, or answer in time.
 //
 // But epochs begin anew where Sentinels are set up anew. So a primary of an earlier failover counts, too: once most of the Sentinels that the configuration
-// names have named it for doubtMax, or at once if the primary in use says that it is a replica. And whatever is named counts if the primary in use has
-// been of no use for doubtMax, unless most Sentinels name it. What a few tell of later failovers than the one that most have led to, or have confirmed
-// since, counts no more.
+// names have named it for doubtMax, or at once if the primary in use says that it is a replica, or none has been in use so far. And whatever is named counts
+// if the primary in use has been of no use for doubtMax, and most Sentinels have not named it for as long. What a few tell of later failovers than the one
+// that most have led to, or have confirmed since, counts no more.
 
 var errNoPrimary = errors.New("no primary is in use")
 
@@ -27,6 +27,7 @@ type doubt struct {
 	since, seen int64  // when they have begun to, by Now, and when they last have
 	useless     int64  // since when the primary in use has been of no use, likewise; 0: it is of use
 	demoted     bool   // it says that it is a replica
+	named       int64  // when most Sentinels have last named it; 0: not since it is in use
 }
 
 // hears notes what most of a number of Sentinels name, "" if that is no other primary than the chosen one, by so many votes for each primary. Those that are
@@ -66,8 +67,11 @@ func (d *doubt) finds(failures []error, now int64) {
 	d.demoted = errors.As(errors.Join(failures...), new(demotedError))
 }
 
-// isUseless reports whether the primary in use has been of no use for long.
-func (d *doubt) isUseless(now int64) bool { return d.useless != 0 && now-d.useless >= int64(doubtMax) }
+// isUseless reports whether the primary in use has been of no use for long, and most Sentinels have not named it for as long: that one of them misses an answer
+// leads to no other.
+func (d *doubt) isUseless(now int64) bool {
+	return d.useless != 0 && now-d.useless >= int64(doubtMax) && (d.named == 0 || now-d.named >= int64(doubtMax))
+}
 
 // failover is one that Sentinels know of: its epoch, and the primary that it led to. The zero value is none.
 type failover struct {
@@ -77,10 +81,12 @@ type failover struct {
 
 // failovers is what is remembered of those that Sentinels have told of.
 type failovers struct {
-	sentinels []string // the addresses of all
-	latest    failover // that is known; its primary may be of no use as yet
-	left      int64    // the epoch of the latest one that has been left for an earlier one
-	givenUp   int64    // the same, once most Sentinels name the primary in use: those up to it count only if most name their primary
+	sentinels []string   // the addresses of all
+	latest    failover   // that is known; its primary may be of no use as yet
+	left      int64      // the epoch of the latest one that has been left for an earlier one
+	givenUp   int64      // the same, once most Sentinels name the primary in use: those up to it count only if most name their primary
+	refused   []failover // what a few told of when most led to the primary in use
+	begun     bool       // some primary has been in use
 	doubt     doubt
 }
 
@@ -111,7 +117,7 @@ func (k *failovers) choose(answers []sentinelAnswer, silent []error, with follow
 	}
 	var failures, unused []error
 	for _, c := range claims {
-		if told := heard(answers, c.addrs[0]); k.isLater(told) {
+		if told := heard(answers, c.addrs[0]); k.isLater(told) || k.latest == (failover{}) { // an epoch may be 0
 			k.latest = told
 		}
 		unfit := with.follow(c.addrs)
@@ -134,17 +140,21 @@ func (k *failovers) choose(answers []sentinelAnswer, silent []error, with follow
 // isLater reports whether a failover is later than the latest one that is known, and has not been given up.
 func (k *failovers) isLater(told failover) bool { return told.epoch > max(k.latest.epoch, k.givenUp) }
 
-// suffice reports whether answers are worth acting on while others are missing: most Sentinels name one primary, or one tells of a later failover.
+// suffice reports whether answers are worth acting on while others are missing: one tells of a later failover, or most Sentinels name one primary and that in
+// use is of use. If it is of none, a Sentinel that is further away may know why.
 func (k *failovers) suffice(answers []sentinelAnswer) bool {
 	most, _ := mostName(answers, len(k.sentinels))
-	return most != "" || k.latest != failover{} && k.isLater(failover{epoch: latestEpoch(answers)})
+	return most != "" && k.doubt.useless == 0 || k.latest != failover{} && k.isLater(failover{epoch: latestEpoch(answers)})
 }
 
-// claims returns what is to be tried, in turn: what is named by answers that count, or by most of them and not earlier; what most have named for long; and
-// any other, if all that has been of no use for long. None means that the primary in use stays.
+// claims returns what is to be tried, in turn: what is named by answers that count, or by most of them and not earlier; what most have named for long, or at
+// all if there was no primary before; and any other, if all that has been of no use for long. None means that the primary in use stays.
 func (k *failovers) claims(answers []sentinelAnswer, used string, now int64) (claims []claim) {
 	most, votes := mostName(answers, len(k.sentinels))
-	isUsed := most != "" && most == used
+	isUsed := most != "" && (most == used || used == "" && most == k.latest.addr)
+	if isUsed {
+		k.doubt.named = now
+	}
 	if isUsed && heard(answers, most).epoch >= k.latest.epoch {
 		k.doubt.isContradicted()
 		k.givenUp = max(k.givenUp, k.left)
@@ -162,16 +172,33 @@ func (k *failovers) claims(answers []sentinelAnswer, used string, now int64) (cl
 	if len(current) > 0 {
 		claims = append(claims, claim{addrs: ranked(current, used)})
 	}
-	if k.doubt.believes(most, now) || most != "" && used == "" && most == k.latest.addr { // which an earlier configuration has used
+	believed := k.doubt.believes(most, now) || isUsed && used == "" // which an earlier configuration has used
+	if believed || most != "" && !k.begun {
 		claims = append(claims, claim{[]string{most}, true})
-		if !k.doubt.demoted { // else it is a later failover, if one is known, that tells why
+		if believed && !k.doubt.demoted { // else it is a later failover, if one is known, that tells why
 			slices.Reverse(claims)
 		}
 	}
-	for !isUsed && len(others) > 0 && k.doubt.isUseless(now) {
-		addr := ranked(others, "")[0]
+	if !k.doubt.isUseless(now) {
+		return claims
+	}
+	var last []sentinelAnswer // those that most have refused
+	others = slices.DeleteFunc(others, func(a sentinelAnswer) bool {
+		refused := slices.Contains(k.refused, a.failover)
+		if refused {
+			last = append(last, a)
+		}
+		return refused
+	})
+	return append(append(claims, oneByOne(others)...), oneByOne(last)...)
+}
+
+// oneByOne claims all primaries that are named, those of the latest failovers first.
+func oneByOne(answers []sentinelAnswer) (claims []claim) {
+	for len(answers) > 0 {
+		addr := ranked(answers, "")[0]
 		claims = append(claims, claim{addrs: []string{addr}})
-		others = slices.DeleteFunc(others, func(a sentinelAnswer) bool { return a.addr == addr })
+		answers = slices.DeleteFunc(answers, func(a sentinelAnswer) bool { return a.addr == addr })
 	}
 	return claims
 }
@@ -236,7 +263,8 @@ func ranked(answers []sentinelAnswer, used string) (addrs []string) {
 func (k *failovers) settle(addr string, byMost bool, answers []sentinelAnswer) {
 	former := k.latest
 	k.latest = heard(answers, addr)
-	k.doubt.useless, k.doubt.demoted = 0, false
+	k.doubt.useless, k.doubt.demoted, k.doubt.named = 0, false, 0
+	k.begun = true
 	if k.latest.epoch >= former.epoch {
 		return
 	}
@@ -244,6 +272,12 @@ func (k *failovers) settle(addr string, byMost bool, answers []sentinelAnswer) {
 	if byMost {
 		k.doubt = doubt{}
 		k.givenUp = max(k.left, latestEpoch(answers))
+		k.refused = nil
+		for _, a := range answers {
+			if a.addr != addr {
+				k.refused = append(k.refused, a.failover)
+			}
+		}
 	}
 }
 
@@ -298,16 +332,34 @@ func (f *fleet) unfit() (failures []error) {
 	return failures
 }
 
-// remember takes over what an earlier configuration knows of failovers, if both ask one of the same Sentinels about the same primary.
-func (f *fleet) remember(earlier *fleet) {
-	both := func(addr string) bool { return slices.Contains(earlier.cfg.Addrs, addr) }
-	if f.cfg.Kind != Sentinel || earlier.cfg.Kind != Sentinel || f.cfg.Master != earlier.cfg.Master || !slices.ContainsFunc(f.cfg.Addrs, both) {
-		return
+// remember takes over what an earlier configuration knows of failovers, and of its primary, if both ask one of the same Sentinels about the same primary. It returns
+// the latest failover that is known there.
+func (f *fleet) remember(earlier *fleet) failover {
+	if !f.sharesSentinel(earlier) {
+		return failover{}
 	}
-	earlier.looking.Lock()
-	known := earlier.failovers
-	earlier.looking.Unlock()
+	known := earlier.knownFailovers()
 	f.looking.Lock()
 	defer f.looking.Unlock()
-	f.failovers.latest, f.failovers.left, f.failovers.givenUp = known.latest, known.left, known.givenUp
+	own := &f.failovers
+	own.latest, own.left, own.givenUp, own.refused, own.begun = known.latest, known.left, known.givenUp, known.refused, known.begun
+	own.doubt.useless, own.doubt.demoted = known.doubt.useless, known.doubt.demoted // that the new configuration uses none yet is no fault of the primary's
+	return known.latest
+}
+
+// isBehind reports whether an earlier configuration, which goes on looking, has heard of another failover than the latest one that was known there.
+func (f *fleet) isBehind(earlier *fleet, known failover) bool {
+	return f.sharesSentinel(earlier) && earlier.knownFailovers().latest != known
+}
+
+// sharesSentinel reports whether both configurations ask one of the same Sentinels about the same primary.
+func (f *fleet) sharesSentinel(other *fleet) bool {
+	return f.cfg.Kind == Sentinel && other.cfg.Kind == Sentinel && f.cfg.Master == other.cfg.Master &&
+		slices.ContainsFunc(f.cfg.Addrs, func(addr string) bool { return slices.Contains(other.cfg.Addrs, addr) })
+}
+
+func (f *fleet) knownFailovers() failovers {
+	f.looking.Lock()
+	defer f.looking.Unlock()
+	return f.failovers
 }

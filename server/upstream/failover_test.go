@@ -46,6 +46,7 @@ type history struct {
 	failovers failovers
 	told      []failover // by Sentinel
 	silent    []bool
+	lags      []time.Duration // after which each Sentinel answers; nil: in any order
 	servers   map[string]condition
 	addrs     []string
 	chosen    string
@@ -115,6 +116,10 @@ func (h *history) event(format string, args ...any) {
 
 // look is one look. Sentinels answer in any order, and those that are slow may be left out once the others suffice.
 func (h *history) look() {
+	if h.lags != nil {
+		h.lookFar()
+		return
+	}
 	var answers []sentinelAnswer
 	var silent []error
 	for _, at := range h.r.Perm(len(h.told)) {
@@ -128,6 +133,27 @@ func (h *history) look() {
 	}
 	_ = h.failovers.choose(answers, silent, h, h.now)
 	h.now += int64(lookFor) / 2 * (1 + h.r.Int64N(3)) / 2
+}
+
+// lookFar is a look at Sentinels of which each answers after a time of its own.
+func (h *history) lookFar() {
+	var answers []sentinelAnswer
+	var silent []error
+	order := h.r.Perm(len(h.told))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(h.lags[a], h.lags[b]) })
+	end, sufficed := askMax, false
+	for _, at := range order {
+		if h.silent[at] || h.lags[at] > end {
+			silent = append(silent, errors.New("no answer"))
+			continue
+		}
+		answers = append(answers, sentinelAnswer{at: at, failover: h.told[at]})
+		if !sufficed && h.failovers.suffice(answers) {
+			sufficed, end = true, min(end, h.lags[at]+sentinelGrace)
+		}
+	}
+	_ = h.failovers.choose(answers, silent, h, h.now)
+	h.now += int64(end) + int64(lookFor)/2*(1+h.r.Int64N(3))/2
 }
 
 // during looks again and again for a time, before each of which something may happen.
@@ -404,8 +430,126 @@ func TestWhichAnswersSuffice(t *testing.T) {
 	require.False(t, suffice(failover{5, "A"}, failover{4, "B"}), "they do not agree")
 	require.True(t, suffice(failover{5, "A"}, failover{4, "A"}))
 	require.True(t, suffice(failover{6, "B"}))
+	h.failovers.doubt.useless = h.now
+	require.False(t, suffice(failover{5, "A"}, failover{4, "A"}), "A is of no use, and the third may know why")
+	require.True(t, suffice(failover{5, "A"}, failover{6, "B"}))
 	h.failovers.givenUp = 6
 	require.False(t, suffice(failover{6, "B"}), "most have given it up")
 	h.failovers.latest = failover{}
 	require.False(t, suffice(failover{7, "B"}), "nothing is known to compare it with")
+}
+
+// TestStaticSentinels: whatever is remembered, and however far the Sentinels are, a primary is used that is one if any of them names such, that which most name
+// if it is one, and no other later on. If most name one that is none, no other is.
+func TestStaticSentinels(t *testing.T) {
+	const settled = 40 * time.Second
+	seed := cmp.Or(*failoverSeed, rand.Uint64N(1<<32))
+	t.Logf("-failover.seed %d", seed)
+	for i := range uint64(10 * *failoverRuns) {
+		h := &history{t: t, seed: seed + i, r: rand.New(rand.NewPCG(seed+i, 0)), now: int64(time.Hour), servers: map[string]condition{}}
+		for i := range serversThere {
+			h.addrs = append(h.addrs, string(rune('A'+i)))
+			h.servers[h.addrs[i]] = condition(h.r.IntN(3))
+		}
+		some := func() failover { return failover{h.r.Int64N(4), h.addrs[h.r.IntN(len(h.addrs))]} }
+		for at := range 1 + h.r.IntN(5) {
+			h.failovers.sentinels = append(h.failovers.sentinels, strconv.Itoa(at))
+			h.told = append(h.told, some())
+			h.lags = append(h.lags, time.Duration(h.r.Int64N(int64(askMax))))
+			h.silent = append(h.silent, h.r.IntN(4) == 0)
+		}
+		known := h.r.IntN(3)
+		if known > 0 { // by an earlier configuration
+			h.failovers.latest = some()
+			h.failovers.begun = h.r.IntN(2) == 0
+			h.failovers.left = h.r.Int64N(4)
+			h.failovers.givenUp = h.r.Int64N(h.failovers.left + 1)
+		}
+		if known > 1 {
+			h.chosen, h.failovers.begun = h.failovers.latest.addr, true
+		}
+		h.during(settled, func() {})
+		h.changes = 0
+		h.during(settled, func() {})
+		var answers []sentinelAnswer
+		lives := false
+		for at, told := range h.told {
+			if !h.silent[at] {
+				answers = append(answers, sentinelAnswer{at: at, failover: told})
+				lives = lives || h.servers[told.addr] == isPrimary
+			}
+		}
+		most, _ := mostName(answers, len(h.told))
+		used := h.chosen != "" && h.servers[h.chosen] == isPrimary
+		switch {
+		case most != "" && h.servers[most] == isPrimary:
+			h.require(h.chosen == most, "most name %s", most)
+		case lives && (most == "" || most != h.chosen && h.chosen != ""):
+			h.require(used, "Sentinels name one that is of use")
+		}
+		h.require(h.changes == 0, "it has changed %d times", h.changes)
+	}
+}
+
+// fresh is told of a gateway that has just started, before its first look.
+func fresh(t *testing.T, what ...failover) *history {
+	h := told(t, what...)
+	h.chosen, h.failovers = "", failovers{sentinels: h.failovers.sentinels}
+	return h
+}
+
+// TestOneMissedAnswer: that one of the Sentinels which name the primary that has gone does not answer for once leads to no other.
+func TestOneMissedAnswer(t *testing.T) {
+	h := told(t, failover{2, "B"}, failover{2, "B"}, failover{1, "A"})
+	h.is("B", isDead)
+	h.during(3*doubtMax, func() {
+		h.silent[1] = h.r.IntN(4) == 0
+		h.require(h.chosen == "B", "most name B")
+	})
+	h.silent[1] = true
+	h.during(believedAfter, func() {})
+	h.require(h.chosen == "A", "A is all that is left")
+}
+
+// TestStartWithoutEpochs: the first primary that is named is of no use, and another one is; the epochs may be 0.
+func TestStartWithoutEpochs(t *testing.T) {
+	for _, epoch := range []int64{0, 1} {
+		h := fresh(t, failover{epoch, "B"}, failover{epoch, "A"}, failover{epoch, "A"})
+		h.is("B", isDead)
+		h.silent[2] = true
+		h.during(believedAfter, func() {})
+		h.require(h.chosen == "A", "it is the only one")
+	}
+}
+
+// TestStartWhileThePrimaryIsDead: what most name stays the only one, as it does where it was in use.
+func TestStartWhileThePrimaryIsDead(t *testing.T) {
+	h := fresh(t, failover{2, "B"}, failover{2, "B"}, failover{1, "A"})
+	h.is("B", isDead)
+	h.during(3*doubtMax, func() { h.require(h.chosen == "", "most name B") })
+}
+
+// TestStartBesideAHigherEpoch: one Sentinel tells of a failover to what is none, and most name another one.
+func TestStartBesideAHigherEpoch(t *testing.T) {
+	for _, c := range []condition{isDemoted, isDead} {
+		h := fresh(t, failover{9, "D"}, failover{2, "A"}, failover{2, "A"})
+		h.is("D", c)
+		h.look()
+		h.require(h.chosen == "A", "most name it")
+	}
+}
+
+// TestRefusedFailoversComeLast: what most have left is tried behind a failover that is counted anew.
+func TestRefusedFailoversComeLast(t *testing.T) {
+	h := told(t, failover{5, "A"}, failover{5, "A"}, failover{5, "A"})
+	h.told[1], h.told[2] = failover{0, "B"}, failover{0, "B"} // set up anew
+	h.during(believedAfter, func() {})
+	h.told[1], h.told[2] = failover{1, "C"}, failover{1, "C"}
+	h.look()
+	h.require(h.chosen == "C", "most name it")
+	h.told[1], h.told[2] = failover{2, "D"}, failover{2, "D"}
+	h.is("C", isDead)
+	h.silent[2] = true
+	h.during(believedAfter, func() {})
+	h.require(h.chosen == "D", "A was left")
 }

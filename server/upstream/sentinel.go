@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"strconv"
 	"strings"
@@ -33,12 +32,25 @@ type sentinelAnswer struct {
 // is named: what an outdated Sentinel names may well believe that it is a primary, too. What the latest one was is remembered, see failovers.
 func (f *fleet) askSentinels(ctx context.Context) error {
 	answers, silent := f.sentinelAnswers(ctx)
+	if len(answers) == 0 {
+		return f.failovers.choose(answers, silent, f, Now())
+	}
 	clear(f.tried)
-	return f.failovers.choose(answers, silent, f, Now())
+	err := f.failovers.choose(answers, silent, f, Now())
+	f.keepTried()
+	return err
+}
+
+// keepTried has the nodes forgotten that this look has not tried, but for the one in use.
+func (f *fleet) keepTried() {
+	for _, used := range *f.primaries.Load() {
+		f.tried[used] = true
+	}
+	f.keepOnly(f.tried)
 }
 
 // follow has all calls go to the first node of a list, unless that is a replica: then to the next. It returns why it is none of them. The nodes that a look
-// tries stay known until the next one: what they have answered is not forgotten while they are named.
+// tries stay known until the end of the next one: what they have answered is not forgotten while they are named.
 func (f *fleet) follow(addrs []string) (failures []error) {
 	var named []*node
 	for _, addr := range addrs {
@@ -63,11 +75,6 @@ func (f *fleet) follow(addrs []string) (failures []error) {
 			break
 		}
 	}
-	kept := maps.Clone(f.tried)
-	for _, used := range *f.primaries.Load() {
-		kept[used] = true
-	}
-	f.keepOnly(kept)
 	return failures
 }
 

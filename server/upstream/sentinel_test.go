@@ -102,12 +102,58 @@ func TestASentinelThatIsWrong(t *testing.T) {
 	for i := range 5 {
 		clear(f.tried) // as each look does
 		require.NotEmpty(t, f.follow([]string{fmt.Sprintf("127.0.0.1:%d", i+1)}))
+		f.keepTried()
 		require.LessOrEqual(t, len(f.all()), 2)
 	}
 	require.Equal(t, node.addr, do(t, u, "PING").node)
 	clear(f.tried)
 	require.Empty(t, f.follow([]string{node.addr}))
+	f.keepTried()
 	require.Len(t, f.all(), 1)
+}
+
+// TestSentinelsOfANewConfiguration: while two of the three that it names are not there yet, the outdated third does not lead back to the former primary, and
+// what is tried meanwhile does not pile up.
+func TestSentinelsOfANewConfiguration(t *testing.T) {
+	u, _, primary, sentinels := failedOver(t)
+	u.fleet.Load().doubted(func(d *doubt) { require.Zero(t, d.useless) })
+	gone := startFake(t, nil)
+	require.NoError(t, gone.listener.Close())
+	cfg := u.fleet.Load().cfg
+	cfg.Addrs = []string{sentinels[0].addr, startFake(t, naming(gone.addr, "9")).addr, "127.0.0.1:1"}
+	u.SetConfig(cfg)
+	u.config.Lock()
+	next := u.next
+	u.config.Unlock()
+	eventually(t, "the new configuration has looked", func() bool { return next.knownFailovers().latest.epoch == 9 })
+	for range 20 {
+		next.remember(u.fleet.Load())
+		_ = next.look(t.Context())
+		next.reap()
+		next.doubted(func(d *doubt) { d.useless -= int64(doubtMax) / 2 }) // as if time passed
+	}
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
+	require.Empty(t, next.used())
+	require.LessOrEqual(t, len(next.allEver()), 3)
+}
+
+// TestAFailoverDuringAChange: what the configuration in use hears of while the new one looks is not forgotten.
+func TestAFailoverDuringAChange(t *testing.T) {
+	u, _, primary, _ := failedOver(t)
+	current := u.fleet.Load()
+	next := newFleet(u, current.cfg)
+	defer next.close()
+	known := next.remember(current)
+	require.Equal(t, failover{2, primary.addr}, known)
+	require.False(t, next.isBehind(current, known))
+	current.looking.Lock()
+	current.failovers.latest.epoch++
+	current.looking.Unlock()
+	require.True(t, next.isBehind(current, known))
+	other := newFleet(u, Config{Kind: Sentinel, Addrs: []string{"127.0.0.1:1"}, Master: "m"})
+	defer other.close()
+	require.Zero(t, other.remember(current))
+	require.False(t, other.isBehind(current, failover{}))
 }
 
 // failedOver returns an Upstream of three Sentinels of which one has missed the latest failover, and the former primary, which still is one.

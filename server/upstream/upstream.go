@@ -121,13 +121,17 @@ func (u *Upstream) SetConfig(cfg Config) {
 // change has calls go to the nodes of next once their topology is known, unless there is a later configuration by then.
 func (u *Upstream) change(current, next *fleet) {
 	for {
-		next.remember(current) // each time, since that one goes on looking
+		known := next.remember(current) // each time, since that one goes on looking
 		ctx, cancel := context.WithTimeout(next.ctx, lookMax)
 		err := next.look(ctx)
 		cancel()
+		if err == nil && next.isBehind(current, known) {
+			continue
+		}
 		if err == nil {
 			break
 		}
+		next.reap()
 		if next.failed(err) {
 			u.log.Warn("upstream: the new configuration does not work, and the old one is used meanwhile", "upstream", next.String(), "error", err)
 		}
