@@ -219,6 +219,7 @@ func (s *Server) Apply(cfg *config.Config) {
 	s.Executor.Apply(cfg, s.clientRoom(cfg))
 	if s.Gateway != nil {
 		s.Gateway.SetWaitRoom(s.waitRoom(cfg), cfg.WaitMaxClients)
+		s.Gateway.SetSharedRoom(s.sharedRoom(cfg))
 	}
 	s.LimitTimes(cfg)
 	s.ObserveKeys(cfg)

@@ -138,6 +138,9 @@ func (g *Gateway) SetWaitRoom(room, asked int) {
 	g.Up.BoundAlones(room)
 }
 
+// SetSharedRoom says how many connections to a node there are descriptors for that calls share.
+func (g *Gateway) SetSharedRoom(room int) { g.Up.BoundLinks(room) }
+
 // Waiting returns how many calls wait at the upstream. The caller holds the executor's lock.
 func (g *Gateway) Waiting() int { return g.waiting }
 

@@ -138,12 +138,24 @@ func (n *node) link(c *Call) (*link, *Failure) {
 	if n.closed {
 		return nil, n.failure(Unreachable, closedDetail)
 	}
-	if len(n.others) >= LinksMax-len(n.own) && !n.dropIdle() {
-		return nil, n.failure(Unreachable, "too many connections, of different users and databases")
+	for len(n.others) >= n.up.othersMax() {
+		if !n.dropIdle() {
+			return nil, n.failure(Unreachable, "too many connections, of different users and databases")
+		}
 	}
 	l := newLink(n, key)
 	n.others[key] = l
 	return l, nil
+}
+
+// BoundLinks says how many connections to one node there may be that calls share, for lack of descriptors: LinksMax at most, and at least those of
+// the gateway's own user and one more.
+func (u *Upstream) BoundLinks(most int) { u.linksMax.Store(int64(max(1, min(most, LinksMax)))) }
+
+// othersMax is how many of them may be of other users and databases.
+func (u *Upstream) othersMax() int {
+	most := int(cmp.Or(u.linksMax.Load(), LinksMax))
+	return max(1, most-len(node{}.own))
 }
 
 // dropIdle drops a connection that nothing uses now, and reports false if there is none. One that could not be made goes first, so that clients who

@@ -39,6 +39,7 @@ type Upstream struct {
 	overloaded   atomic.Bool
 
 	alones    atomic.Int64 // connections that one call at a time has, with those that are being made
+	linksMax  atomic.Int64 // to one node, which calls share; 0: LinksMax
 	alonesMax atomic.Int64 // above it idle ones make room; 0: there is no bound
 
 	watchers watchers

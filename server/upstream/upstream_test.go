@@ -381,10 +381,13 @@ func TestManyUsers(t *testing.T) {
 		c.User = &UserConn{Name: fmt.Sprint("user", i), Password: "p"}
 		return c.send(u)
 	}
-	for i := range 3 * LinksMax {
-		require.Nil(t, as(i, "GET", "k").wait(t).failure)
+	for _, most := range []int{LinksMax, 9, 0, 2 * LinksMax} { // as many as there are descriptors for
+		u.BoundLinks(most)
+		for i := range 3 * LinksMax {
+			require.Nil(t, as(i, "GET", "k").wait(t).failure)
+		}
+		require.LessOrEqual(t, u.Status().Nodes[0].Connections, max(1+2, min(most, LinksMax)))
 	}
-	require.LessOrEqual(t, u.Status().Nodes[0].Connections, LinksMax)
 	for i := range LinksMax - 2 {
 		as(1000+i, "INCR", "k")
 	}
