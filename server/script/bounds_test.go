@@ -32,7 +32,7 @@ func TestREADMESaysTheBounds(t *testing.T) {
 		digits := strconv.Itoa(bound.most)
 		require.Contains(t, text, digits[:len(digits)-3]+","+digits[len(digits)-3:]+bound.what)
 	}
-	require.Contains(t, text, fmt.Sprintf("the variables of all functions around it count, %d,000,000 at most", passedMax/1_000_000))
+	require.Contains(t, text, fmt.Sprintf("counts the variables of all functions around it, %d,000,000 in all", passedMax/1_000_000))
 	require.Contains(t, text, "tables of "+strconv.Itoa(syntax.LiteralMin)+" literals or more")
 	e := New(newFakeHost(), Options{})
 	require.Equal(t, "$-1\r\n", eval(e, strings.Repeat("redis.call('SET', 'k', '1') ", 20_000), resp.RESP2, nil, nil))
