@@ -18,20 +18,24 @@ import (
 
 var errNoPrimary = errors.New("no primary is in use")
 
-// doubtMax is how long answers of earlier failovers are doubted. Sentinels tell each other of a failover within a few seconds.
-const doubtMax = 10 * time.Second
+const (
+	// doubtMax is how long answers of earlier failovers are doubted. Sentinels tell each other of a failover within a few seconds.
+	doubtMax = 10 * time.Second
+	// unseenMax is how much of the time between two looks counts: a process that was stopped has seen nothing meanwhile.
+	unseenMax = doubtMax / 2
+)
 
 // doubt is what is remembered while Sentinels name other primaries than the one that is chosen, or that is of no use. The zero value is none.
 type doubt struct {
-	addr        string // a primary that most Sentinels name, and that is not chosen
+	addr        string // the primary that most Sentinels name, other than at the latest failover
 	since, seen int64  // when they have begun to, by Now, and when they last have
 	useless     int64  // since when the primary in use has been of no use, likewise; 0: it is of use
 	demoted     bool   // it says that it is a replica
 	named       int64  // when most Sentinels have last named it; 0: not since it is in use
 }
 
-// hears notes what most of a number of Sentinels name, "" if that is no other primary than the chosen one, by so many votes for each primary. Those that are
-// silent for a while contradict nothing.
+// hears notes what most of a number of Sentinels name other than at the latest failover, "" for nothing, by so many votes for each primary. Those that are silent
+// for a while contradict nothing.
 func (d *doubt) hears(most string, votes map[string]int, sentinels int, now int64) {
 	others := -votes[d.addr]
 	for _, n := range votes {
@@ -73,6 +77,16 @@ func (d *doubt) isUseless(now int64) bool {
 	return d.useless != 0 && now-d.useless >= int64(doubtMax) && (d.named == 0 || now-d.named >= int64(doubtMax))
 }
 
+// passOver has a time count for nothing in which there was no look.
+func (d *doubt) passOver(unseen int64) {
+	if d.useless != 0 {
+		d.useless += unseen
+	}
+	if d.named != 0 {
+		d.named += unseen
+	}
+}
+
 // failover is one that Sentinels know of: its epoch, and the primary that it led to. The zero value is none.
 type failover struct {
 	epoch int64
@@ -87,12 +101,13 @@ type failovers struct {
 	givenUp   int64      // the same, once most Sentinels name the primary in use: those up to it count only if most name their primary
 	refused   []failover // what a few told of when most led to the primary in use
 	begun     bool       // some primary has been in use
+	looked    int64      // when the answers of the last look came
 	doubt     doubt
 }
 
 // follower is whose calls go to the primary that is chosen: a fleet.
 type follower interface {
-	used() string                  // the address of the primary in use, "" if there is none
+	used() string                  // the address of the primary in use, "" if there is none; as long as a new configuration has none, that of the former one
 	unfit() []error                // why that is of no use, nil if it is
 	follow(addrs []string) []error // uses the first of some, or the next if that is a replica; or why it is none of them
 }
@@ -105,11 +120,15 @@ type claim struct {
 
 // choose has the primary used that answers lead to, if it is of use. silent is why other Sentinels have not answered.
 func (k *failovers) choose(answers []sentinelAnswer, silent []error, with follower, now int64) error {
+	if unseen := now - k.looked - int64(unseenMax); unseen > 0 {
+		k.doubt.passOver(unseen)
+	}
+	k.looked = now
 	if k.doubt.useless != 0 || len(answers) == 0 {
 		k.doubt.finds(with.unfit(), now) // it may be of use again
 	}
 	if len(answers) == 0 {
-		return &lookError{silent}
+		return &lookError{failures: silent}
 	}
 	claims := k.claims(answers, with.used(), now)
 	if claims == nil {
@@ -124,7 +143,7 @@ func (k *failovers) choose(answers []sentinelAnswer, silent []error, with follow
 		if unfit == nil {
 			k.settle(with.used(), c.byMost, answers)
 			if unused != nil {
-				return &lookError{unused}
+				return &lookError{failures: unused, settled: true}
 			}
 			return nil
 		}
@@ -134,7 +153,7 @@ func (k *failovers) choose(answers []sentinelAnswer, silent []error, with follow
 		failures = append(failures, unfit...)
 	}
 	k.doubt.finds(with.unfit(), now)
-	return &lookError{append(silent, failures...)}
+	return &lookError{failures: append(silent, failures...)}
 }
 
 // isLater reports whether a failover is later than the latest one that is known, and has not been given up.
@@ -161,18 +180,16 @@ func (k *failovers) claims(answers []sentinelAnswer, used string, now int64) (cl
 	} else {
 		k.doubt.hears(most, votes, len(k.sentinels), now)
 	}
-	var current, others []sentinelAnswer
+	var current []sentinelAnswer
 	for _, a := range answers {
 		if k.latest == (failover{}) || a.failover == k.latest || k.isLater(a.failover) || a.addr == most && a.epoch >= k.latest.epoch {
 			current = append(current, a)
-		} else {
-			others = append(others, a)
 		}
 	}
 	if len(current) > 0 {
 		claims = append(claims, claim{addrs: ranked(current, used)})
 	}
-	believed := k.doubt.believes(most, now) || isUsed && used == "" // which an earlier configuration has used
+	believed := k.doubt.believes(most, now) || isUsed && used == "" // what one has told of before
 	if believed || most != "" && !k.begun {
 		claims = append(claims, claim{[]string{most}, true})
 		if believed && !k.doubt.demoted { // else it is a later failover, if one is known, that tells why
@@ -182,14 +199,16 @@ func (k *failovers) claims(answers []sentinelAnswer, used string, now int64) (cl
 	if !k.doubt.isUseless(now) {
 		return claims
 	}
-	var last []sentinelAnswer // those that most have refused
-	others = slices.DeleteFunc(others, func(a sentinelAnswer) bool {
-		refused := slices.Contains(k.refused, a.failover)
-		if refused {
+	var others, last []sentinelAnswer
+	for _, a := range answers {
+		switch {
+		case slices.ContainsFunc(claims, func(c claim) bool { return c.addrs[0] == a.addr }):
+		case slices.Contains(k.refused, a.failover): // by most
 			last = append(last, a)
+		default:
+			others = append(others, a)
 		}
-		return refused
-	})
+	}
 	return append(append(claims, oneByOne(others)...), oneByOne(last)...)
 }
 
@@ -288,7 +307,11 @@ func (k *failovers) stay(answers []sentinelAnswer, silent []error, with follower
 	if used != "" {
 		unfit = with.follow([]string{used})
 	}
-	k.doubt.finds(unfit, now)
+	if unfit == nil {
+		k.doubt.finds(nil, now)
+	} else {
+		k.doubt.finds(with.unfit(), now) // which a new configuration may find otherwise than the former one, whose primary it is
+	}
 	for _, a := range answers {
 		const outdated = "it knows nothing of the latest failover"
 		named := k.sentinels[a.at]
@@ -307,7 +330,7 @@ func (k *failovers) stay(answers []sentinelAnswer, silent []error, with follower
 	if unfit == nil {
 		return nil
 	}
-	return &lookError{append(silent, unfit...)}
+	return &lookError{failures: append(silent, unfit...)}
 }
 
 // used returns the address of the primary in use, "" if there is none.
@@ -315,12 +338,18 @@ func (f *fleet) used() string {
 	if used := *f.primaries.Load(); len(used) > 0 {
 		return used[0].addr
 	}
+	if f.former != nil {
+		return f.former.used()
+	}
 	return ""
 }
 
 // unfit returns why the primary in use is of no use, nil if it is.
 func (f *fleet) unfit() (failures []error) {
 	used := *f.primaries.Load()
+	if len(used) == 0 && f.former != nil {
+		return f.former.unfit()
+	}
 	for _, n := range used {
 		if err := f.askWhether(n); err != nil {
 			failures = append(failures, err)
@@ -332,32 +361,46 @@ func (f *fleet) unfit() (failures []error) {
 	return failures
 }
 
-// remember takes over what an earlier configuration knows of failovers, and of its primary, if both ask one of the same Sentinels about the same primary. It returns
-// the latest failover that is known there.
-func (f *fleet) remember(earlier *fleet) failover {
-	if !f.sharesSentinel(earlier) {
-		return failover{}
+// succeed has a new configuration begin with what the one in use knows of failovers, and with its primary, if both ask one of the same Sentinels about the same
+// primary.
+func (f *fleet) succeed(former *fleet) {
+	shared := func(addr string) bool { return slices.Contains(former.cfg.Addrs, addr) }
+	if f.cfg.Kind != Sentinel || former.cfg.Kind != Sentinel || f.cfg.Master != former.cfg.Master || !slices.ContainsFunc(f.cfg.Addrs, shared) {
+		return
 	}
-	known := earlier.knownFailovers()
+	known := former.knownFailovers()
 	f.looking.Lock()
 	defer f.looking.Unlock()
-	own := &f.failovers
-	own.latest, own.left, own.givenUp, own.refused, own.begun = known.latest, known.left, known.givenUp, known.refused, known.begun
-	own.doubt.useless, own.doubt.demoted = known.doubt.useless, known.doubt.demoted // that the new configuration uses none yet is no fault of the primary's
-	return known.latest
+	f.former, f.heard = former, known.latest
+	known.sentinels = f.failovers.sentinels
+	f.failovers = known
 }
 
-// isBehind reports whether an earlier configuration, which goes on looking, has heard of another failover than the latest one that was known there.
-func (f *fleet) isBehind(earlier *fleet, known failover) bool {
-	return f.sharesSentinel(earlier) && earlier.knownFailovers().latest != known
+// catchUp takes over the failover that the former configuration, which goes on looking, has heard of since the last time. It reports whether there was one.
+func (f *fleet) catchUp() bool {
+	if f.former == nil {
+		return false
+	}
+	latest := f.former.knownFailovers().latest
+	f.looking.Lock()
+	defer f.looking.Unlock()
+	if latest == f.heard {
+		return false
+	}
+	if f.heard = latest; f.failovers.isLater(latest) {
+		f.failovers.latest = latest
+	}
+	return true
 }
 
-// sharesSentinel reports whether both configurations ask one of the same Sentinels about the same primary.
-func (f *fleet) sharesSentinel(other *fleet) bool {
-	return f.cfg.Kind == Sentinel && other.cfg.Kind == Sentinel && f.cfg.Master == other.cfg.Master &&
-		slices.ContainsFunc(f.cfg.Addrs, func(addr string) bool { return slices.Contains(other.cfg.Addrs, addr) })
+// stands has a configuration that is in use now forget the former one.
+func (f *fleet) stands() {
+	f.looking.Lock()
+	defer f.looking.Unlock()
+	f.former = nil
 }
 
+// knownFailovers returns what is known of failovers.
 func (f *fleet) knownFailovers() failovers {
 	f.looking.Lock()
 	defer f.looking.Unlock()

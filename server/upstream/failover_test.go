@@ -375,9 +375,6 @@ func TestSentinelsAnewOfTheSamePrimary(t *testing.T) {
 	h.told = []failover{{0, "A"}, {0, "A"}, {0, "A"}}
 	h.look()
 	h.require(h.chosen == "A", "A stays")
-	h.chosen = "" // as by CONFIG SET
-	h.look()
-	h.require(h.chosen == "A", "A is used again")
 	h.during(believedAfter, func() {})
 	h.told[1], h.told[2] = failover{1, "B"}, failover{1, "B"}
 	h.look()
@@ -552,4 +549,30 @@ func TestRefusedFailoversComeLast(t *testing.T) {
 	h.silent[2] = true
 	h.during(believedAfter, func() {})
 	h.require(h.chosen == "D", "A was left")
+}
+
+// TestATieOfDeadPrimaries: one Sentinel names a primary that lives, after the failover with the highest epoch, and two name one that is dead, after the same.
+func TestATieOfDeadPrimaries(t *testing.T) {
+	h := told(t, failover{4, "C"}, failover{4, "C"}, failover{4, "C"})
+	h.is("B", isDead)
+	h.told[2] = failover{5, "B"}
+	h.during(doubtMax, func() {})
+	h.is("C", isDead)
+	h.is("A", isDead)
+	h.told[0], h.told[1] = failover{5, "A"}, failover{5, "A"}
+	h.during(2*doubtMax, func() {})
+	h.is("B", isPrimary)
+	h.during(believedAfter, func() {})
+	h.require(h.chosen == "B", "it is the only one")
+}
+
+// TestTimeWithoutLooks: a process that was stopped has not seen that the primary was of no use all the time.
+func TestTimeWithoutLooks(t *testing.T) {
+	h := told(t, failover{2, "B"}, failover{2, "B"}, failover{1, "A"})
+	h.is("B", isDead)
+	h.during(doubtMax/4, func() {})
+	h.now += int64(time.Hour)
+	h.silent[0] = true
+	h.look()
+	h.require(h.chosen == "B", "most have named it")
 }

@@ -35,6 +35,8 @@ type fleet struct {
 	looking   sync.Mutex     // one look at a time
 	failovers failovers      // that Sentinels have told of; guarded by looking, and so are
 	tried     map[*node]bool // those that they name, in this look
+	former    *fleet         // whose primary counts as the one in use until this configuration has one; nil: none
+	heard     failover       // the latest that was taken over from it
 
 	mu      sync.Mutex
 	nodes   map[string]*node // by address; those that may be asked

@@ -124,7 +124,7 @@ func (f *fleet) look(ctx context.Context) error {
 	if len(failures) == 0 {
 		failures = append(failures, fmt.Errorf("no node of %s answers", f))
 	}
-	return &lookError{failures}
+	return &lookError{failures: failures}
 }
 
 // askRefusing asks nodes again, at most witnessesMax, that have refused a connection: no call is sent to a replica, which would count as refusing for as
@@ -146,6 +146,7 @@ func (f *fleet) askRefusing() {
 // lookError is why the topology could not be read: what each node, or Sentinel, that was asked has answered.
 type lookError struct {
 	failures []error
+	settled  bool // on a primary that Sentinels name, though what most of them name is of no use
 }
 
 func (e *lookError) Error() string {

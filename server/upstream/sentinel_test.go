@@ -112,48 +112,98 @@ func TestASentinelThatIsWrong(t *testing.T) {
 	require.Len(t, f.all(), 1)
 }
 
+// successor returns a new configuration with other Sentinels, which begins with what the one in use knows, and as if it were the next one of u.
+func successor(t *testing.T, u *Upstream, addrs ...string) *fleet {
+	cfg := u.fleet.Load().cfg
+	cfg.Addrs = addrs
+	next := newFleet(u, cfg)
+	t.Cleanup(next.close)
+	next.succeed(u.fleet.Load())
+	return next
+}
+
 // TestSentinelsOfANewConfiguration: while two of the three that it names are not there yet, the outdated third does not lead back to the former primary, and
 // what is tried meanwhile does not pile up.
 func TestSentinelsOfANewConfiguration(t *testing.T) {
 	u, _, primary, sentinels := failedOver(t)
-	u.fleet.Load().doubted(func(d *doubt) { require.Zero(t, d.useless) })
 	gone := startFake(t, nil)
 	require.NoError(t, gone.listener.Close())
-	cfg := u.fleet.Load().cfg
-	cfg.Addrs = []string{sentinels[0].addr, startFake(t, naming(gone.addr, "9")).addr, "127.0.0.1:1"}
-	u.SetConfig(cfg)
-	u.config.Lock()
-	next := u.next
-	u.config.Unlock()
-	eventually(t, "the new configuration has looked", func() bool { return next.knownFailovers().latest.epoch == 9 })
+	next := successor(t, u, sentinels[0].addr, startFake(t, naming(gone.addr, "9")).addr, "127.0.0.1:1")
 	for range 20 {
-		next.remember(u.fleet.Load())
-		_ = next.look(t.Context())
+		require.Error(t, next.look(t.Context()))
+		require.False(t, next.catchUp())
+		require.Equal(t, primary.addr, next.used(), "which is the former configuration's")
 		next.reap()
-		next.doubted(func(d *doubt) { d.useless -= int64(doubtMax) / 2 }) // as if time passed
+		next.doubted(func(d *doubt) { d.useless, d.named = -int64(doubtMax), 0 }) // as if time passed
 	}
-	require.Equal(t, primary.addr, do(t, u, "PING").node)
-	require.Empty(t, next.used())
 	require.LessOrEqual(t, len(next.allEver()), 3)
 }
 
-// TestAFailoverDuringAChange: what the configuration in use hears of while the new one looks is not forgotten.
+// TestTheFormerPrimaryIsDead: most Sentinels of the new configuration name it, and so it stays as it would without a new one, even if one misses an answer.
+func TestTheFormerPrimaryIsDead(t *testing.T) {
+	u, _, primary, sentinels := failedOver(t)
+	f := u.fleet.Load()
+	_ = primary.listener.Close()
+	primary.hangUp()
+	require.Error(t, f.look(t.Context()))
+	f.doubted(func(d *doubt) { d.useless -= int64(doubtMax) })
+	require.Error(t, f.look(t.Context()))
+	next := successor(t, u, f.cfg.Addrs...)
+	sentinels[1].answer(on("SENTINEL", func([]string) string { return "-ERR it misses one\r\n" }))
+	for range 3 {
+		require.Error(t, next.look(t.Context()))
+		require.Equal(t, primary.addr, next.used())
+	}
+}
+
+// TestAFailoverDuringAChange: what the configuration in use hears of while the new one looks is not forgotten, and what the new one has heard neither.
 func TestAFailoverDuringAChange(t *testing.T) {
-	u, _, primary, _ := failedOver(t)
+	u, _, primary, sentinels := failedOver(t)
 	current := u.fleet.Load()
-	next := newFleet(u, current.cfg)
-	defer next.close()
-	known := next.remember(current)
-	require.Equal(t, failover{2, primary.addr}, known)
-	require.False(t, next.isBehind(current, known))
-	current.looking.Lock()
-	current.failovers.latest.epoch++
-	current.looking.Unlock()
-	require.True(t, next.isBehind(current, known))
-	other := newFleet(u, Config{Kind: Sentinel, Addrs: []string{"127.0.0.1:1"}, Master: "m"})
-	defer other.close()
-	require.Zero(t, other.remember(current))
-	require.False(t, other.isBehind(current, failover{}))
+	next := successor(t, u, current.cfg.Addrs...)
+	require.Equal(t, failover{2, primary.addr}, next.knownFailovers().latest)
+	require.False(t, next.catchUp())
+	hear := func(f *fleet, told failover) {
+		f.looking.Lock()
+		f.failovers.latest = told
+		f.looking.Unlock()
+	}
+	hear(current, failover{3, "b:1"})
+	require.True(t, next.catchUp())
+	require.False(t, next.catchUp(), "it has")
+	require.Equal(t, failover{3, "b:1"}, next.knownFailovers().latest)
+	hear(next, failover{5, "c:1"})
+	hear(current, failover{4, "d:1"})
+	require.True(t, next.catchUp())
+	require.Equal(t, failover{5, "c:1"}, next.knownFailovers().latest, "that is later")
+	next.stands()
+	require.False(t, next.catchUp())
+	require.Empty(t, next.used())
+	other := successor(t, u, "127.0.0.1:1")
+	require.Zero(t, other.knownFailovers().latest, "no Sentinel is the same")
+	require.NotEmpty(t, sentinels)
+}
+
+// TestANewConfigurationThatServes is used although what most of its Sentinels name is of no use as yet.
+func TestANewConfigurationThatServes(t *testing.T) {
+	u, old, primary, sentinels := failedOver(t)
+	gone := startFake(t, nil)
+	for _, n := range []*fakeNode{gone, primary} {
+		_ = n.listener.Close()
+		n.hangUp()
+	}
+	sentinels[1].answer(naming(gone.addr, "1"))
+	sentinels[2].answer(naming(gone.addr, "1"))
+	next := successor(t, u, u.fleet.Load().cfg.Addrs...)
+	for range 2 {
+		var look *lookError
+		require.ErrorAs(t, next.look(t.Context()), &look)
+		require.Equal(t, next.used() == old.addr, look.settled)
+		next.doubted(func(d *doubt) {
+			*d = doubt{addr: d.addr, seen: d.seen, since: -int64(doubtMax), useless: -int64(doubtMax)}
+		}) // as if all had been so for long
+	}
+	require.Equal(t, old.addr, next.used())
 }
 
 // failedOver returns an Upstream of three Sentinels of which one has missed the latest failover, and the former primary, which still is one.

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -121,15 +122,16 @@ func (u *Upstream) SetConfig(cfg Config) {
 
 // change has calls go to the nodes of next once their topology is known, unless there is a later configuration by then.
 func (u *Upstream) change(current, next *fleet) {
+	next.succeed(current)
 	for {
-		known := next.remember(current) // each time, since that one goes on looking
 		ctx, cancel := context.WithTimeout(next.ctx, lookMax)
 		err := next.look(ctx)
 		cancel()
-		if err == nil && next.isBehind(current, known) {
+		if next.catchUp() {
 			continue
 		}
-		if err == nil {
+		var look *lookError
+		if err == nil || errors.As(err, &look) && look.settled {
 			break
 		}
 		next.reap()
@@ -148,6 +150,7 @@ func (u *Upstream) change(current, next *fleet) {
 		return
 	}
 	u.next = nil
+	next.stands()
 	u.fleet.Store(next)
 	u.config.Unlock()
 	u.log.Info("upstream: the new configuration is used", "upstream", next.String())
