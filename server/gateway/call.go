@@ -126,7 +126,7 @@ func (g *Gateway) send(c *command.Ctx, k *call) {
 	g.Up.Send(&k.up)
 }
 
-// parse takes what the upstream has answered.
+// parseReply takes what the upstream has answered.
 func (k *call) parseReply() {
 	k.again = false
 	switch k.failure = k.up.Err; {

@@ -196,6 +196,7 @@ func TestSessionsFollow(t *testing.T) {
 		{"MULTI", ok, "a[3](TX)> "},
 		{"SELECT 5", queued, "a[3](TX)> "},
 		{"DISCARD", ok, "a[3]> "},
+		{"GET k", reply.Value{Kind: '$', Text: "QUEUED"}, "a[3]> "}, // a value, and no answer of a transaction
 		{"MULTI", ok, "a[3](TX)> "},
 		{"GET k", queued, "a[3](TX)> "},
 		{"select 5", queued, "a[3](TX)> "},

@@ -160,7 +160,7 @@ func (s *session) follow(words []string, v *reply.Value) {
 		return
 	}
 	switch name := strings.ToUpper(words[0]); {
-	case v.Text == "QUEUED":
+	case s.queuing && v.Kind == '+' && v.Text == "QUEUED":
 		s.queued = append(s.queued, words)
 	case name == "SELECT" && len(words) == 2 && v.Text == "OK":
 		s.db, _ = strconv.Atoi(words[1])
