@@ -44,15 +44,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An endpoint is where a decision is asked for.
+// endpoint is where a decision is asked for.
 type endpoint struct {
 	name    string
 	servers []*harness.Server // all that take part in it
 	ask     func(ctx context.Context, worker, key int) error
 }
 
-// A passage is what the decisions of a round came to.
-type passage struct {
+// roundResult is what the decisions of a round came to.
+type roundResult struct {
 	decisions float64
 	seconds   float64
 	cpu       time.Duration // of the servers
@@ -60,7 +60,7 @@ type passage struct {
 }
 
 // cost is the processor time of a decision in µs.
-func (p passage) cost() float64 { return float64(p.cpu.Nanoseconds()) / 1000 / p.decisions }
+func (p roundResult) cost() float64 { return float64(p.cpu.Nanoseconds()) / 1000 / p.decisions }
 
 // TestEndpointCosts measures, in one run in which they take turns, the processor time of a decision over gRPC, beside envoyproxy/ratelimit and its redis-server;
 // and of a check over HTTP, beside a server that answers 200 to everything. Without -endpoints it only shows that all of it works. The clients' own time does not
@@ -80,16 +80,16 @@ func TestEndpointCosts(t *testing.T) {
 // compareEndpoints measures endpoints in turn and prints what they cost, the first as parts of each.
 func compareEndpoints(t *testing.T, endpoints []endpoint, length time.Duration, rounds int) {
 	t.Helper()
-	passages := make([][]passage, len(endpoints))
+	results := make([][]roundResult, len(endpoints))
 	for round := range rounds {
 		for turn := range endpoints {
 			i := (round + turn) % len(endpoints)
-			passages[i] = append(passages[i], endpoints[i].measure(t, *endpointClients, length))
+			results[i] = append(results[i], endpoints[i].measure(t, *endpointClients, length))
 		}
 	}
-	of := func(i int, value func(p passage) float64) float64 {
+	of := func(i int, value func(p roundResult) float64) float64 {
 		var all []float64
-		for _, p := range passages[i] {
+		for _, p := range results[i] {
 			all = append(all, value(p))
 		}
 		return median(all)
@@ -97,15 +97,15 @@ func compareEndpoints(t *testing.T, endpoints []endpoint, length time.Duration, 
 	var table strings.Builder
 	table.WriteString("| endpoint | a second | µs of processors | the first's part | p50, µs | p99, µs |\n|---|---|---|---|---|---|\n")
 	for i, d := range endpoints {
-		part := of(0, passage.cost) / max(of(i, passage.cost), 1e-9)
-		fmt.Fprintf(&table, "| %s | %s | %.1f | %.2f | %.0f | %.0f |\n", d.name, thousands(of(i, func(p passage) float64 { return p.decisions / p.seconds })), of(i, passage.cost), part,
-			of(i, func(p passage) float64 { return float64(p.p50) / 1000 }), of(i, func(p passage) float64 { return float64(p.p99) / 1000 }))
+		part := of(0, roundResult.cost) / max(of(i, roundResult.cost), 1e-9)
+		fmt.Fprintf(&table, "| %s | %s | %.1f | %.2f | %.0f | %.0f |\n", d.name, thousands(of(i, func(p roundResult) float64 { return p.decisions / p.seconds })), of(i, roundResult.cost), part,
+			of(i, func(p roundResult) float64 { return float64(p.p50) / 1000 }), of(i, func(p roundResult) float64 { return float64(p.p99) / 1000 }))
 	}
 	t.Logf("%d clients, medians of %d rounds of %s\n%s", *endpointClients, rounds, length, table.String())
 }
 
 // measure has decisions made for a time.
-func (d endpoint) measure(t *testing.T, workers int, length time.Duration) (p passage) {
+func (d endpoint) measure(t *testing.T, workers int, length time.Duration) (p roundResult) {
 	t.Helper()
 	used := func() (cpu time.Duration) {
 		for _, s := range d.servers {
