@@ -100,7 +100,6 @@ type failovers struct {
 	left      int64      // the epoch of the latest one that has been left for an earlier one
 	givenUp   int64      // the same, once most Sentinels name the primary in use: those up to it count only if most name their primary
 	refused   []failover // what a few told of when most led to the primary in use
-	begun     bool       // some primary has been in use
 	looked    int64      // when the answers of the last look came
 	doubt     doubt
 }
@@ -136,7 +135,7 @@ func (k *failovers) choose(answers []sentinelAnswer, silent []error, with follow
 	}
 	var failures, unused []error
 	for _, c := range claims {
-		if told := heard(answers, c.addrs[0]); k.isLater(told) || k.latest == (failover{}) { // an epoch may be 0
+		if told := k.heard(answers, c.addrs[0]); k.isLater(told) || k.latest == (failover{}) { // an epoch may be 0
 			k.latest = told
 		}
 		unfit := with.follow(c.addrs)
@@ -151,6 +150,10 @@ func (k *failovers) choose(answers []sentinelAnswer, silent []error, with follow
 			unused = unfit
 		}
 		failures = append(failures, unfit...)
+	}
+	if used := with.used(); used != "" && with.follow([]string{used}) == nil {
+		k.doubt.finds(nil, now)
+		return &lookError{failures: append(silent, failures...), settled: true}
 	}
 	k.doubt.finds(with.unfit(), now)
 	return &lookError{failures: append(silent, failures...)}
@@ -174,7 +177,7 @@ func (k *failovers) claims(answers []sentinelAnswer, used string, now int64) (cl
 	if isUsed {
 		k.doubt.named = now
 	}
-	if isUsed && heard(answers, most).epoch >= k.latest.epoch {
+	if isUsed && k.heard(answers, most).epoch >= k.latest.epoch {
 		k.doubt.isContradicted()
 		k.givenUp = max(k.givenUp, k.left)
 	} else {
@@ -189,8 +192,8 @@ func (k *failovers) claims(answers []sentinelAnswer, used string, now int64) (cl
 	if len(current) > 0 {
 		claims = append(claims, claim{addrs: ranked(current, used)})
 	}
-	believed := k.doubt.believes(most, now) || isUsed && used == "" // what one has told of before
-	if believed || most != "" && !k.begun {
+	believed := k.doubt.believes(most, now)
+	if believed || most != "" && used == "" {
 		claims = append(claims, claim{[]string{most}, true})
 		if believed && !k.doubt.demoted { // else it is a later failover, if one is known, that tells why
 			slices.Reverse(claims)
@@ -241,13 +244,20 @@ func latestEpoch(answers []sentinelAnswer) (latest int64) {
 	return latest
 }
 
-// heard returns the latest failover to a primary that Sentinels know of.
-func heard(answers []sentinelAnswer, addr string) failover {
-	latest := failover{addr: addr}
+// heard returns the latest failover to a primary that Sentinels know of, if it can be one that most have not refused.
+func (k *failovers) heard(answers []sentinelAnswer, addr string) failover {
+	latest, refused := failover{epoch: -1, addr: addr}, failover{addr: addr}
 	for _, a := range answers {
-		if a.addr == addr {
+		switch {
+		case a.addr != addr:
+		case slices.Contains(k.refused, a.failover):
+			refused = a.failover
+		default:
 			latest.epoch = max(latest.epoch, a.epoch)
 		}
+	}
+	if latest.epoch < 0 {
+		return refused
 	}
 	return latest
 }
@@ -281,9 +291,8 @@ func ranked(answers []sentinelAnswer, used string) (addrs []string) {
 // settle notes that a primary is in use that Sentinels have named. If most of them have led to it, the later failovers that are known of are given up.
 func (k *failovers) settle(addr string, byMost bool, answers []sentinelAnswer) {
 	former := k.latest
-	k.latest = heard(answers, addr)
+	k.latest = k.heard(answers, addr)
 	k.doubt.useless, k.doubt.demoted, k.doubt.named = 0, false, 0
-	k.begun = true
 	if k.latest.epoch >= former.epoch {
 		return
 	}
@@ -307,7 +316,8 @@ func (k *failovers) stay(answers []sentinelAnswer, silent []error, with follower
 	if used != "" {
 		unfit = with.follow([]string{used})
 	}
-	if unfit == nil {
+	settled := unfit == nil
+	if settled {
 		k.doubt.finds(nil, now)
 	} else {
 		k.doubt.finds(with.unfit(), now) // which a new configuration may find otherwise than the former one, whose primary it is
@@ -330,7 +340,7 @@ func (k *failovers) stay(answers []sentinelAnswer, silent []error, with follower
 	if unfit == nil {
 		return nil
 	}
-	return &lookError{failures: append(silent, unfit...)}
+	return &lookError{failures: append(silent, unfit...), settled: settled}
 }
 
 // used returns the address of the primary in use, "" if there is none.
@@ -381,14 +391,16 @@ func (f *fleet) catchUp() bool {
 	if f.former == nil {
 		return false
 	}
-	latest := f.former.knownFailovers().latest
+	known := f.former.knownFailovers()
 	f.looking.Lock()
 	defer f.looking.Unlock()
-	if latest == f.heard {
+	if known.latest == f.heard {
 		return false
 	}
-	if f.heard = latest; f.failovers.isLater(latest) {
-		f.failovers.latest = latest
+	if f.heard = known.latest; !known.isLater(f.failovers.latest) {
+		known.sentinels = f.failovers.sentinels
+		f.failovers = known
+		f.setPrimaries(nil) // the former one's counts again
 	}
 	return true
 }

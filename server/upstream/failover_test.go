@@ -458,12 +458,11 @@ func TestStaticSentinels(t *testing.T) {
 		known := h.r.IntN(3)
 		if known > 0 { // by an earlier configuration
 			h.failovers.latest = some()
-			h.failovers.begun = h.r.IntN(2) == 0
 			h.failovers.left = h.r.Int64N(4)
 			h.failovers.givenUp = h.r.Int64N(h.failovers.left + 1)
 		}
 		if known > 1 {
-			h.chosen, h.failovers.begun = h.failovers.latest.addr, true
+			h.chosen = h.failovers.latest.addr
 		}
 		h.during(settled, func() {})
 		h.changes = 0
@@ -575,4 +574,50 @@ func TestTimeWithoutLooks(t *testing.T) {
 	h.silent[0] = true
 	h.look()
 	h.require(h.chosen == "B", "most have named it")
+}
+
+// TestAnEpochThatWasGivenUp stays given up, also if a Sentinel that was left behind tells of it again and names the primary that most name.
+func TestAnEpochThatWasGivenUp(t *testing.T) {
+	h := told(t, failover{5, "A"}, failover{5, "A"}, failover{5, "A"})
+	move := func(epoch int64, from, to string) {
+		h.is(from, isDead)
+		h.is(to, isPrimary)
+		h.told[1], h.told[2] = failover{epoch, to}, failover{epoch, to}
+		begin := h.now
+		for h.chosen != to {
+			h.look()
+			h.require(h.now-begin < int64(believedAfter), "it goes to %s", to)
+		}
+		if epoch > 0 {
+			h.require(h.now-begin < int64(4*time.Second), "to %s only after %v", to, time.Duration(h.now-begin))
+		}
+		h.during(time.Minute, func() {})
+	}
+	h.told[1], h.told[2] = failover{0, "B"}, failover{0, "B"} // set up anew; Sentinel 0 is left behind
+	h.during(believedAfter, func() {})
+	h.require(h.chosen == "B", "most name B")
+	move(1, "B", "C")
+	move(2, "C", "A")
+	move(3, "A", "B")
+}
+
+// TestAFailoverBesideTheFormerPrimary: a gateway that has none in use goes where the latest failover has led, though the former primary is back.
+func TestAFailoverBesideTheFormerPrimary(t *testing.T) {
+	for name, epoch := range map[string]int64{"as it was known": 5, "of Sentinels set up anew": 2} {
+		t.Run(name, func(t *testing.T) {
+			h := fresh(t, failover{5, "D"}, failover{5, "D"}, failover{5, "D"})
+			h.is("D", isDead)
+			h.during(3*time.Second, func() {})
+			h.require(h.chosen == "", "D is dead")
+			h.told = []failover{{6, "B"}, {epoch, "D"}, {epoch, "D"}}
+			h.is("D", isPrimary)
+			h.is("B", isPrimary)
+			var answers []sentinelAnswer
+			for at := range h.told {
+				answers = append(answers, sentinelAnswer{at: at, failover: h.told[at]})
+			}
+			_ = h.failovers.choose(answers, nil, h, h.now)
+			h.require(h.chosen == "B", "the failover to B is the latest")
+		})
+	}
 }

@@ -359,3 +359,15 @@ func hostPort(host string, port int64, asked *node) string {
 	}
 	return net.JoinHostPort(host, itoa(port))
 }
+
+// turnAll tells that all slots are about to become those of another configuration's nodes.
+func (f *fleet) turnAll() {
+	if primaries := *f.primaries.Load(); len(primaries) == 1 {
+		f.up.waiting.turn(anySlot, primaries[0])
+	}
+	for slot := range f.slots {
+		if n := f.slots[slot].Load(); n != nil {
+			f.up.waiting.turn(slot, n)
+		}
+	}
+}

@@ -196,7 +196,7 @@ func (l *link) connect() {
 	}
 	failure, cut := l.node.noConnection(err), l.node.isCut(err)
 	if failure.refused || cut {
-		l.refusal, l.refused = failure, Now()+jitteredNs(l.node.up.rest.Load())
+		l.refusal, l.refused = failure, Now()+jitteredNs(min(l.node.up.rest.Load(), int64(RestDefault)))
 	}
 	l.giveUp(failure)
 	l.mu.Unlock()

@@ -32,6 +32,7 @@ type node struct {
 	others  map[linkKey]*link
 	resting atomic.Pointer[Failure] // what calls fail with while it rests, nil: it does not; set with mu held
 	until   int64                   // when the rest ends, by Now
+	since   atomic.Int64            // when it has last been found to be of no use, likewise
 	probe   *time.Timer             // at the end of the rest
 	closed  bool
 	busy    atomic.Int64 // until when it may be at work on a long request, by Now
@@ -387,6 +388,7 @@ func (n *node) restsFor() string {
 func (n *node) restOn() {
 	rest := jitteredNs(n.up.rest.Load())
 	n.until = Now() + rest
+	n.since.Store(Now())
 	n.probe.Reset(time.Duration(rest))
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,12 +34,23 @@ type sentinelAnswer struct {
 func (f *fleet) askSentinels(ctx context.Context) error {
 	answers, silent := f.sentinelAnswers(ctx)
 	if len(answers) == 0 {
-		return f.failovers.choose(answers, silent, f, Now())
+		err := f.failovers.choose(answers, silent, f, Now())
+		if f.former != nil && slices.Equal(f.cfg.Addrs, f.former.cfg.Addrs) && f.followFormer() {
+			return &lookError{failures: silent, settled: true}
+		}
+		return err
 	}
 	clear(f.tried)
 	err := f.failovers.choose(answers, silent, f, Now())
 	f.keepTried()
 	return err
+}
+
+// followFormer has the primary used that the former configuration uses, and reports whether it is of use: that Sentinels are silent keeps no new password
+// from being used.
+func (f *fleet) followFormer() bool {
+	used := f.former.used()
+	return used != "" && f.follow([]string{used}) == nil
 }
 
 // keepTried has the nodes forgotten that this look has not tried, but for the one in use.
@@ -114,7 +126,12 @@ func (f *fleet) sentinelAnswers(ctx context.Context) (answers []sentinelAnswer, 
 // askWhether asks a node whether it is a primary that serves this gateway, and returns why it is none.
 func (f *fleet) askWhether(n *node) error {
 	if why := n.restsFor(); why != "" {
-		return fmt.Errorf("%s: %s", n.addr, why)
+		if Now()-n.since.Load() < int64(RestDefault) {
+			return fmt.Errorf("%s: %s", n.addr, why)
+		}
+		if n.tryOut(); n.rests() { // it may have been long ago
+			return fmt.Errorf("%s: %s", n.addr, n.restsFor())
+		}
 	}
 	hello, err := n.ask(askMax, "HELLO")
 	if err == nil {
@@ -132,21 +149,23 @@ func (f *fleet) askWhether(n *node) error {
 		case <-f.wanted: // this is the look that finding a replica has asked for
 		default:
 		}
+		n.refuses(errReplica.Error())
 		return demotedError(nodeError(n, err).Error())
 	}
+	n.accepted()
 	return nil
 }
 
 // askSentinel asks one Sentinel for the primary's address, and for the failover that it knows of.
 func (f *fleet) askSentinel(ctx context.Context, addr string) (primary string, epoch int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askMax)
+	ctx, cancel := context.WithTimeout(ctx, connectMax)
 	defer cancel()
 	conn, err := f.dial(ctx, addr)
 	if err != nil {
 		return "", 0, err
 	}
 	defer hangUp(conn)
-	if err := conn.SetDeadline(time.Now().Add(askMax)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(connectMax)); err != nil {
 		return "", 0, err
 	}
 	var request []byte

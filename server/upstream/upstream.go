@@ -151,6 +151,7 @@ func (u *Upstream) change(current, next *fleet) {
 	}
 	u.next = nil
 	next.stands()
+	current.turnAll()
 	u.fleet.Store(next)
 	u.config.Unlock()
 	u.log.Info("upstream: the new configuration is used", "upstream", next.String())
