@@ -192,11 +192,7 @@ func (c *Checker) set(dir, name string) error {
 		return nil
 	}
 	files := set.Files()
-	plural := "s"
-	if len(files) == 1 {
-		plural = ""
-	}
-	c.Say("%s: names %d file%s", filepath.Join(dir, name+".manifest"), len(files), plural)
+	c.Say("%s: names %s", filepath.Join(dir, name+".manifest"), number(len(files), "file", "files"))
 	last := 0 // the last file with anything in it: those behind it have been created for what was to come
 	for i, e := range files {
 		if f, err := c.FS.Open(set.Place(e)); err == nil {
@@ -296,8 +292,17 @@ func (c *Checker) snapshot(f persistence.ReadFile, path string) (end int64, ok b
 		c.bad(path, "%s: a damaged snapshot: %v", path, err)
 		return 0, false
 	}
-	c.Say("%s: an intact snapshot: %d keys, %d of them with a TTL, %d libraries of functions, %d bytes", path, sink.keys, sink.expires, sink.functions, in.Offset())
+	c.Say("%s: an intact snapshot: %s, %d of them with a TTL, %s of functions, %d bytes", path,
+		number(sink.keys, "key", "keys"), sink.expires, number(sink.functions, "library", "libraries"), in.Offset())
 	return in.Offset(), true
+}
+
+// number is how many there are of something.
+func number(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
 }
 
 func (c *Checker) progress(path string, done, total int64) {
