@@ -66,15 +66,10 @@ func watchProcessor(cpu int, places []uint64, end *atomic.Bool) (all []moment) {
 
 // watchesAlone gives the goroutine a thread of its own on a processor, which may run before all others there.
 func watchesAlone(cpu int) (ok bool) {
-	return runsOn(cpu, unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: watchPriority})
-}
-
-// runsOn gives the goroutine a thread of its own on a processor, with these attributes.
-func runsOn(cpu int, attr unix.SchedAttr) (ok bool) {
 	runtime.LockOSThread() // and no unlocking: the thread ends with the goroutine, and nothing else runs with its priority
 	var own unix.CPUSet
 	own.Set(cpu)
-	attr.Size, attr.Flags = unix.SizeofSchedAttr, unix.SCHED_FLAG_RESET_ON_FORK
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Policy: unix.SCHED_FIFO, Priority: watchPriority}
 	return unix.SchedSetaffinity(0, &own) == nil && unix.SchedSetAttr(0, &attr, 0) == nil
 }
 
@@ -85,23 +80,6 @@ func sleepMoment() (due, woken time.Duration) {
 	for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil) == unix.EINTR {
 	}
 	return due, monotonic()
-}
-
-// WatchStandstill looks for pauses of the processors until the context ends; it sees none without the right to a thread's priority. The threads come before
-// others, but are no real-time ones: one of these that waits for a lock of Go's runtime keeps the thread that has it from running, for as long as
-// the system lets it, a second.
-func WatchStandstill(ctx context.Context) *Standstill {
-	s := new(Standstill)
-	first := unix.SchedAttr{Policy: unix.SCHED_NORMAL, Nice: -20, Runtime: uint64(100 * time.Microsecond)} // a short slice is served soon
-	for cpu := range runtime.NumCPU() {
-		go func() {
-			for ok := runsOn(cpu, first); ok && ctx.Err() == nil; {
-				due, woken := sleepMoment()
-				s.note(woken - due)
-			}
-		}()
-	}
-	return s
 }
 
 // monotonic is the time of the clock that nobody sets.

@@ -12,6 +12,3 @@ func PinSelf(int) error { return nil }
 
 // WatchPace sees nothing here.
 func WatchPace(context.Context) *Pace { return newPace() }
-
-// WatchStandstill sees nothing here.
-func WatchStandstill(context.Context) *Standstill { return new(Standstill) }

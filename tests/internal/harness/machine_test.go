@@ -69,18 +69,3 @@ func TestPace(t *testing.T) {
 	require.True(t, percent > 0 && percent <= 100, percent)
 	t.Logf("%d %%", percent)
 }
-
-func TestStandstill(t *testing.T) {
-	var s Standstill
-	require.Zero(t, s.Look())
-	s.note(3 * time.Millisecond)
-	s.note(time.Millisecond)
-	require.Equal(t, 3*time.Millisecond, s.Look())
-	require.Zero(t, s.Look(), "since the last look")
-
-	ctx, cancel := context.WithCancel(t.Context())
-	watched := WatchStandstill(ctx)
-	time.Sleep(50 * time.Millisecond)
-	cancel()
-	t.Logf("%v at most", watched.Look()) // 0 without the right to real-time priority
-}
