@@ -148,7 +148,7 @@ func TestARestIsNoProof(t *testing.T) {
 	f := u.fleet.Load()
 	used := (*f.primaries.Load())[0]
 	used.rest("no answer in time") // for a moment
-	used.since.Add(-int64(2 * RestDefault))
+	used.since.Add(-int64(2 * proofMax))
 	_ = f.look(t.Context())
 	f.doubted(func(d *doubt) { d.useless, d.named = d.useless-int64(doubtMax), 0 })
 	_ = f.look(t.Context())

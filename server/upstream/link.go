@@ -196,7 +196,7 @@ func (l *link) connect() {
 	}
 	failure, cut := l.node.noConnection(err), l.node.isCut(err)
 	if failure.refused || cut {
-		l.refusal, l.refused = failure, Now()+jitteredNs(min(l.node.up.rest.Load(), int64(RestDefault)))
+		l.refusal, l.refused = failure, Now()+jitteredNs(min(l.node.up.rest.Load(), int64(proofMax)))
 	}
 	l.giveUp(failure)
 	l.mu.Unlock()

@@ -24,6 +24,7 @@ const (
 	lookMax      = 5 * time.Second        // that one look may take
 	clockMax     = 250 * time.Millisecond // likewise to be asked for the time, which is not urgent, while the next look may be
 	askMax       = connectMax * 5 / 4     // that one node may take to be connected and to answer
+	proofMax     = time.Second            // for which a node that was of no use is taken to be of none without being asked, however long upstream-rest-ms is
 )
 
 // watch looks at the topology until the fleet is closed.

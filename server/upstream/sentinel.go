@@ -126,7 +126,7 @@ func (f *fleet) sentinelAnswers(ctx context.Context) (answers []sentinelAnswer, 
 // askWhether asks a node whether it is a primary that serves this gateway, and returns why it is none.
 func (f *fleet) askWhether(n *node) error {
 	if why := n.restsFor(); why != "" {
-		if Now()-n.since.Load() < int64(RestDefault) {
+		if Now()-n.since.Load() < int64(proofMax) {
 			return fmt.Errorf("%s: %s", n.addr, why)
 		}
 		if n.tryOut(); n.rests() { // it may have been long ago
